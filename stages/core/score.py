@@ -1,0 +1,79 @@
+"""Outcomes and scores of one rollout, and exact means over many.
+
+An outcome is `scored`, `missing` (no reply for infrastructure reasons) or `invalid` (the item
+itself cannot be scored). Only `scored` enters a mean; a real 0.0 is a score, None is absence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+
+
+class Outcome(str, Enum):
+    SCORED = "scored"
+    MISSING = "missing"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Score:
+    """One judged rollout: `hard` and `soft` in [0, 1] when scored, None otherwise.
+
+    `reason` is the scorer's short word on why (`correct`, `wrong`, `empty`, `truncated`,
+    `too_long`, `refused`, ...); for a missing outcome it is the infrastructure's.
+    """
+
+    outcome: Outcome
+    hard: float | None = None
+    soft: float | None = None
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        values = (self.hard, self.soft)
+        if self.outcome is Outcome.SCORED:
+            for value in values:
+                if value is None or not math.isfinite(value) or not 0.0 <= value <= 1.0:
+                    raise ValueError(f"a score must be a number in [0, 1], found {value!r}")
+        elif values != (None, None):
+            raise ValueError(f"{self.outcome.value} carries no score, found {values!r}")
+
+    @staticmethod
+    def scored(hard: float, soft: float | None = None, reason: str = "") -> Score:
+        """Return a score; `soft` defaults to `hard`."""
+        return Score(Outcome.SCORED, float(hard), float(hard if soft is None else soft), reason)
+
+    @staticmethod
+    def missing(reason: str) -> Score:
+        return Score(Outcome.MISSING, reason=reason)
+
+    @staticmethod
+    def invalid(reason: str) -> Score:
+        return Score(Outcome.INVALID, reason=reason)
+
+
+def metric(score: Score, name: str, mixed_weight: float = 0.5) -> Fraction | None:
+    """Return the gate metric of one score, exactly, or None when it is not scored.
+
+    `mixed` is (1 - w) * hard + w * soft with w = `mixed_weight` (SkillOpt's `mixed` metric).
+    """
+    if score.hard is None or score.soft is None:
+        return None
+    hard, soft = Fraction(score.hard), Fraction(score.soft)
+    if name == "hard":
+        return hard
+    if name == "soft":
+        return soft
+    if name == "mixed":
+        weight = Fraction(mixed_weight)
+        return (1 - weight) * hard + weight * soft
+    raise ValueError(f"unknown metric {name!r}")
+
+
+def exact_mean(values: Iterable[Fraction | None]) -> Fraction | None:
+    """Return the mean of the present values, or None when there are none."""
+    present = [value for value in values if value is not None]
+    return sum(present, Fraction(0)) / len(present) if present else None

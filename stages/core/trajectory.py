@@ -1,0 +1,88 @@
+"""A trajectory: everything one rollout did, turn by turn.
+
+The skill itself is not repeated in each turn (`Request.system` holds it, its digest is in the
+fact's key), so trajectories stay small however long the skill grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+# How a rollout ended. The first two hold an answer; the rest score 0 with that reason.
+ENDINGS = ("answered", "truncated", "refused", "too_long", "out_of_turns", "out_of_time")
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One exchange: what was sent after the system text, and what came back.
+
+    `sent` is a completion prompt (str) or a list of messages; `observation` is what the
+    environment answered to the reply (tool output, game text), if it did.
+    """
+
+    sent: Any
+    reply: str
+    finish: str = "stop"
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    observation: str | None = None
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """All turns of a rollout and the final answer text.
+
+    Attributes:
+        answer: the text that the scorer reads.
+        ending: one of `ENDINGS`.
+        model: the model's name as the provider returned it.
+        usage: token counts summed over the turns (`input`, `output`, `cached`, `reasoning`).
+        extra: what an environment's scorer needs besides (JSON), e.g. case results.
+    """
+
+    turns: tuple[Turn, ...]
+    answer: str
+    ending: str = "answered"
+    model: str = ""
+    usage: Mapping[str, int] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "turns": [
+                {
+                    "sent": turn.sent,
+                    "reply": turn.reply,
+                    "finish": turn.finish,
+                    "tool_calls": [dict(call) for call in turn.tool_calls],
+                    "observation": turn.observation,
+                }
+                for turn in self.turns
+            ],
+            "answer": self.answer,
+            "ending": self.ending,
+            "model": self.model,
+            "usage": dict(self.usage),
+            "extra": dict(self.extra),
+        }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Trajectory:
+        return Trajectory(
+            turns=tuple(
+                Turn(
+                    sent=turn["sent"],
+                    reply=turn["reply"],
+                    finish=turn["finish"],
+                    tool_calls=tuple(turn["tool_calls"]),
+                    observation=turn["observation"],
+                )
+                for turn in data["turns"]
+            ),
+            answer=data["answer"],
+            ending=data["ending"],
+            model=data["model"],
+            usage=data["usage"],
+            extra=data["extra"],
+        )

@@ -1,0 +1,1 @@
+"""Environments: one folder per benchmark. `stages.envs.protocol` is the contract."""

@@ -1,0 +1,65 @@
+"""What a benchmark provides: items, an agent, a scorer.
+
+An environment is a folder `stages/envs/<name>/` whose `env.py` defines `ENVIRONMENT`, a class
+built with the environment's own typed params.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from stages.core.errors import DataError
+from stages.core.item import Item
+from stages.core.score import Score
+from stages.core.trajectory import Trajectory
+from stages.models.protocol import Model
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a record stands: for error messages only."""
+
+    file: str
+    line: int
+
+    def error(self, field: str, found: str, remedy: str) -> DataError:
+        """Return the error that names file, line and field."""
+        return DataError(f"{self.file}, line {self.line}, field {field!r}", found, remedy)
+
+
+class Environment(Protocol):
+    """One benchmark.
+
+    `version` is part of every rollout key: raise it when prompts or the agent change. A change
+    of the scorer alone costs no call, since scores are computed from trajectories.
+    """
+
+    name: ClassVar[str]
+    version: ClassVar[str]
+    Params: ClassVar[type]  # a frozen dataclass with defaults
+    params: Any
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        """Return the item of one raw record.
+
+        Raises:
+            DataError: via `where.error`, naming the field.
+        """
+
+    def content(self, item: Item) -> str:
+        """Return the text whose normalised form must differ between splits."""
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Let the agent, told `skill`, do `item`.
+
+        Raises:
+            ModelError: the infrastructure failed; the rollout is then missing, not wrong.
+        """
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Judge a trajectory. Pure: same arguments, same score."""
+
+    def reference(self, item: Item) -> str | None:
+        """Return the expected answer for analysts (asked for train items only), or None."""

@@ -1,0 +1,1 @@
+"""Who proposes edits: `rules` (embedded, no model) and `llm` (prompted)."""
