@@ -1,0 +1,225 @@
+"""Every knob of a run, typed and frozen: what `params.yaml` says once it has been read.
+
+The common knobs are flat, the rest lie in small sections. `KNOBS` in the docs relates them to
+the reference implementation's. Reading, checking and origins: `stages.core.params_read`.
+
+To add a knob: one line here, one in `params.yaml`, one test that it changes something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from stages.core.params_knob import derived, knob
+
+NO_DATA = "data/none"
+DEFAULT_SEED = "skills/seeds/default"
+EMBEDDED_MODEL = "SmolLM2-135M-Instruct"
+
+SCHEDULES = ("constant", "linear", "cosine")
+GATE_RULES = ("strict", "paired", "no_regression")
+METRICS = ("hard", "soft", "mixed")
+
+
+@dataclass(frozen=True)
+class Skill:
+    seed: str = knob(
+        DEFAULT_SEED,
+        f"Seed skill file; {DEFAULT_SEED} stands for skills/seeds/<env>.md.",
+        result_changing=False,
+    )
+    parent: str | None = knob(
+        None, "Event id of the version this run is forked from; set by `skilltrail fork`."
+    )
+
+
+@dataclass(frozen=True)
+class Limit:
+    train: int = knob(0, "Train items to use; 0 = all.", low=0, result_changing=False)
+    selection: int = knob(0, "Selection items to use; 0 = all.", low=0, result_changing=False)
+    test: int = knob(0, "Test items to use; 0 = all.", low=0, result_changing=False)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where items come from. What a run keys on is the items themselves, not these."""
+
+    path: str = knob(
+        NO_DATA,
+        f"A file of items to split by ratio; {NO_DATA} = not given (then data/<env>).",
+        result_changing=False,
+    )
+    split_dir: str = knob(
+        NO_DATA, f"A folder of ready-made splits; {NO_DATA} = not given.", result_changing=False
+    )
+    ratio: str = knob("2:1:7", "train:selection:test, positive numbers.", result_changing=False)
+    split_seed: int = knob(
+        42, "Seed of the assignment to splits.", low=0, result_changing=False
+    )
+    group_key: str | None = knob(
+        None, "Field whose equal values stay in one split; null = none.", result_changing=False
+    )
+    allow_overlap: bool = knob(
+        False, "Let the same content stand in two splits.", result_changing=False
+    )
+    limit: Limit = field(default_factory=Limit)
+
+
+@dataclass(frozen=True)
+class Reflect:
+    success_threshold: float = knob(
+        1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
+    )
+
+
+@dataclass(frozen=True)
+class Target:
+    """The frozen model that does the tasks. null = the provider's or environment's default."""
+
+    backend: str = knob("local", "How the model is reached.", choices=("local",))
+    model: str = knob(
+        EMBEDDED_MODEL,
+        f"Model name, or a .gguf file for `local`; {EMBEDDED_MODEL} is embedded.",
+    )
+    provider: str | None = knob(
+        None, "Label that tells two endpoints serving one model name apart; part of fact keys."
+    )
+    style: str = knob("completion", "Prompt form.", choices=("completion", "chat"))
+    workers: int = knob(
+        0,
+        "Requests in flight (`local`: instances); 0 = one per core.",
+        low=0,
+        result_changing=False,
+    )
+    temperature: float | None = knob(None, "Sampling temperature.", low=0, high=2)
+    top_p: float | None = knob(None, "Nucleus sampling mass.", low=0, high=1)
+    max_tokens: int | None = knob(None, "Most tokens of a reply.", low=1)
+    stop: tuple[str, ...] = knob((), "Texts that end a reply, besides the environment's own.")
+    seed: int | None = knob(None, "Sampling seed; null = a function of the fact's key.", low=0)
+    effort: str | None = knob(None, "Reasoning effort, in the provider's words.")
+    timeout_s: float = knob(
+        120.0, "Longest wait for a reply.", low=0.001, result_changing=False
+    )
+    n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256)
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """Who proposes edits."""
+
+    backend: str = knob("rules", "`rules` needs no model.", choices=("rules",))
+
+
+@dataclass(frozen=True)
+class Gate:
+    rule: str = knob("strict", "How a candidate is judged.", choices=GATE_RULES)
+    metric: str = knob("hard", "Which score is compared.", choices=METRICS)
+    mixed_weight: float = knob(
+        0.5, "Share of hard in `mixed`.", low=0, high=1, read_when=("gate.metric", ("mixed",))
+    )
+    alpha: float = knob(
+        0.05,
+        "Level of the sign-flip test.",
+        low=0,
+        high=1,
+        read_when=("gate.rule", ("paired",)),
+    )
+    tolerance: float = knob(
+        0.0,
+        "How far one item may fall.",
+        low=0,
+        high=1,
+        read_when=("gate.rule", ("no_regression",)),
+    )
+    prefer_shorter: bool = knob(True, "Accept an equal mean with fewer tokens.")
+    min_coverage: float = knob(
+        1.0,
+        "Least share of items that must be scored; below 1 a run goes on with gaps.",
+        low=0,
+        high=1,
+    )
+    min_items: int = knob(2, "Fewest item pairs a verdict may rest on.", low=1)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    enabled: bool = knob(
+        True,
+        "Open the test split after training; false keeps it sealed.",
+        result_changing=False,
+    )
+
+
+@dataclass(frozen=True)
+class Params:
+    """All knobs of one run."""
+
+    env: str = knob("textqa", "Environment: a folder of stages/envs.")
+    seed: int = knob(42, "Drives batches and every other seeded order.", low=0)
+    epochs: int = knob(4, "Passes over the train split.", low=1)
+    batch_size: int = knob(40, "Train items rolled out per batch.", low=1)
+    accumulation: int = knob(1, "Batches pooled into one step.", low=1)
+    lr: int = knob(4, "Learning rate: most merged edits applied per step.", low=1)
+    lr_min: int = knob(
+        1, "Edits at the last step.", low=1, read_when=("lr_schedule", ("linear", "cosine"))
+    )
+    lr_schedule: str = knob("cosine", "How lr falls over the steps.", choices=SCHEDULES)
+    patience: int = knob(0, "Stop after so many steps without acceptance; 0 = never.", low=0)
+    use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
+    merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
+    skill: Skill = field(default_factory=Skill)
+    data: Data = field(default_factory=Data)
+    reflect: Reflect = field(default_factory=Reflect)
+    target: Target = field(default_factory=Target)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    gate: Gate = field(default_factory=Gate)
+    evaluate: Evaluate = field(default_factory=Evaluate)
+    envs: Mapping[str, Any] = knob(
+        {},
+        "Overrides by environment; only the chosen one's count.",
+        result_changing=False,
+    )
+    env_params: Any = derived(lambda: None)
+    origins: Mapping[str, str] = derived(dict)
+
+
+def seed_skill_path(params: Params) -> str:
+    """Return the seed skill's path relative to the repository root."""
+    if params.skill.seed == DEFAULT_SEED:
+        return f"skills/seeds/{params.env}.md"
+    return params.skill.seed
+
+
+def cross_faults(params: Params) -> list[tuple[str, str]]:
+    """Return (key, message) of every pair of knobs that cannot go together."""
+    faults: list[tuple[str, str]] = []
+    if params.lr_schedule in ("linear", "cosine") and params.lr_min > params.lr:
+        faults.append(("lr_min", f"must not exceed lr, found {params.lr_min} over {params.lr}"))
+    if params.data.path != NO_DATA and params.data.split_dir != NO_DATA:
+        faults.append(
+            ("data.split_dir", f"data.path is given too; set one of them back to {NO_DATA}")
+        )
+    if not _is_ratio(params.data.ratio):
+        found = params.data.ratio
+        faults.append(
+            ("data.ratio", f"expected train:selection:test such as 2:1:7, found {found!r}")
+        )
+    for key, path in (
+        ("skill.seed", params.skill.seed),
+        ("data.path", params.data.path),
+        ("data.split_dir", params.data.split_dir),
+    ):
+        if not path.strip():
+            default = DEFAULT_SEED if key == "skill.seed" else NO_DATA
+            faults.append((key, f"may not be empty; write {default} for none given"))
+    return faults
+
+
+def _is_ratio(text: str) -> bool:
+    parts = text.split(":")
+    return len(parts) == 3 and all(
+        part.isascii() and part.replace(".", "", 1).isdigit() and float(part) > 0
+        for part in parts
+    )
