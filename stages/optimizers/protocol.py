@@ -33,20 +33,25 @@ class Observation:
 
 @dataclass(frozen=True)
 class StepRecord:
-    """A finished step as later steps see it.
+    """A step as later steps see it.
 
-    `verdict` is accepted, rejected, indecisive, no_patch or no_change; `before` and `after`
-    are gate means (None when not measured to the end).
+    Attributes:
+        verdict: accepted, rejected, indecisive, no_patch or no_change.
+        edits: the selected edits; `results` says what became of each.
+        before, after: gate means; None when not measured to the end.
+        failure_types: how many train items of the step failed in each way.
+        counts: patches, proposed, merged, selected, applied, judged, saved.
     """
 
     epoch: int
     step: int
-    verdict: str
-    edits: tuple[Edit, ...]
-    results: tuple[EditResult, ...]
-    before: float | None
-    after: float | None
+    verdict: str = "no_patch"
+    edits: tuple[Edit, ...] = ()
+    results: tuple[EditResult, ...] = ()
+    before: float | None = None
+    after: float | None = None
     failure_types: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,69 @@
+"""Aggregate: merge the patches of a step, group by group, until one patch is left.
+
+Failures and successes are merged apart in groups of `merge_batch_size`, then together with
+failures first. Each group is one `patch.merged` event; every merged edit names its parents and
+the train items behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stages.core.patch import Patch
+from stages.optimizers.protocol import StepView
+from stages.reflect import reject_reply
+from stages.run import Run
+
+
+async def aggregate(run: Run, view: StepView, patches: Sequence[Patch]) -> Patch | None:
+    """Return the merged patch of the step, or None when nobody proposed an edit.
+
+    The final merge always happens, so one patch alone is deduplicated too.
+    """
+    sides: list[Patch] = []
+    level = 1
+    for source in ("failure", "success"):
+        side = [patch for patch in patches if patch.source == source and patch.edits]
+        side_level = 1
+        while len(side) > 1:
+            size = run.params.merge_batch_size
+            groups = [side[at : at + size] for at in range(0, len(side), size)]
+            side = [await _merge(run, view, group, side_level, source) for group in groups]
+            side_level += 1
+        level = max(level, side_level)
+        sides += side
+    if not sides:
+        return None
+    return await _merge(run, view, sides, level, "final")
+
+
+async def _merge(
+    run: Run, view: StepView, patches: Sequence[Patch], level: int, group: str
+) -> Patch:
+    """Merge one group of patches and record it."""
+    answer = await run.optimizer.merge(view, patches)
+    for reply in answer.rejected:
+        reject_reply(run, view, reply)
+    seq = run.history.next_seq
+    edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(answer.value))
+    offered = [edit.id for patch in patches for edit in patch.edits]
+    kept = {parent for edit in edits for parent in edit.parents}
+    run.history.append(
+        "patch.merged",
+        {
+            "epoch": view.epoch,
+            "step": view.step,
+            "patch": f"p{seq}",
+            "level": level,
+            "group": group,
+            "inputs": [patch.id for patch in patches],
+            "edits": [edit.to_json() for edit in edits],
+            "dropped": [id for id in offered if id not in kept],
+            "reason": answer.reason,
+            "rule": answer.rule,
+            "reply": answer.reply,
+        },
+    )
+    items = tuple(dict.fromkeys(item for patch in patches for item in patch.items))
+    return Patch(source=patches[0].source, items=items, edits=edits, id=f"p{seq}")

@@ -1,0 +1,159 @@
+"""Judging a candidate: roll it out on the selection split until the gate knows.
+
+`stages.gate` decides; this module fetches the rollouts in gate order, records the verdict, and
+turns an accepted candidate into the next version of the skill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from fractions import Fraction
+
+from stages.core.canon import text_digest
+from stages.core.edit import EditStatus
+from stages.core.score import Score, exact_mean
+from stages.core.tokens import count_tokens
+from stages.gate import GateRule, Judge, Verdict, gate_order
+from stages.optimizers.protocol import StepRecord
+from stages.rollout import Rollout, scored
+from stages.run import Best, Run, State
+from stages.update import Built
+
+
+async def judge_candidate(
+    run: Run, state: State, built: Built, record: StepRecord, source: str = "step"
+) -> tuple[State, StepRecord]:
+    """Return the state after the gate's verdict, and the step's record with that verdict."""
+    rule = run.gate_rule
+    order = gate_order([item.id for item in run.selection], state.scores, rule)
+    tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
+    judge = Judge(
+        rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
+    )
+    by_id = {item.id: item for item in run.selection}
+    rollouts: list[Rollout] = []
+    stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text)
+    async with aclosing(stream):
+        async for rollout in stream:
+            run.rollouts.require([rollout])
+            rollouts.append(rollout)
+            if judge.add(rollout.score):
+                break
+    verdict = judge.verdict()
+    where = {"epoch": record.epoch, "step": record.step}
+    run.history.append(
+        "rollouts.scored", scored(rollouts, built.candidate.text, "selection", **where)
+    )
+    gate_seq = _record_verdict(
+        run, state, built, record, source, verdict, (tokens_before, tokens_after)
+    )
+    record = replace(
+        record,
+        verdict=verdict.verdict,
+        before=verdict.before,
+        after=verdict.after,
+        counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
+    )
+    if verdict.verdict != "accepted":
+        return state, record
+    scores = {rollout.item.id: rollout.score for rollout in rollouts}
+    return _accept(run, state, built, record, scores, gate_seq), record
+
+
+def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction:
+    """Return the mean of the gate metric over the scored items (0 when none is scored)."""
+    mean = exact_mean(rule.value(score) for score in scores.values())
+    return Fraction(0) if mean is None else mean
+
+
+def _record_verdict(
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    source: str,
+    verdict: Verdict,
+    tokens: tuple[int, int],
+) -> int:
+    rule = run.gate_rule
+    statistic = None
+    if verdict.p is not None:
+        statistic = {
+            "name": "sign_flip/1",
+            "p": verdict.p,
+            "wins": len(verdict.won),
+            "losses": len(verdict.lost),
+        }
+    event = run.history.append(
+        "gate.judged",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "source": source,
+            "rule": f"{rule.rule}/1",
+            **rule.consumed(),
+            "current": state.digest,
+            "candidate": text_digest(built.candidate.text),
+            "before": verdict.before,
+            "after": verdict.after,
+            "after_max": verdict.after_max,
+            "judged": len(verdict.judged),
+            "total": len(run.selection),
+            "order": "gate_order/1",
+            "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
+            "statistic": statistic,
+            "verdict": verdict.verdict,
+            "forced": verdict.forced,
+            "saved": verdict.saved,
+            "reason": verdict.reason,
+            "tokens_before": tokens[0],
+            "tokens_after": tokens[1],
+        },
+    )
+    return event.seq
+
+
+def _accept(
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    scores: Mapping[str, Score],
+    gate_seq: int,
+) -> State:
+    """Record the next version and return the state that goes on from it."""
+    candidate = built.candidate
+    mean = mean_of(run.gate_rule, scores)
+    is_best = mean > state.best.mean
+    version = state.version + 1
+    applied = [r.edit for r in candidate.results if r.status is EditStatus.APPLIED]
+    run.history.append(
+        "skill.versioned",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "version": version,
+            "parent": state.digest,
+            "digest": text_digest(candidate.text),
+            "best": is_best,
+            "patch": built.patch,
+            "candidate": built.event,
+            "gate": gate_seq,
+            "edits": applied,
+            "not_applied": [
+                r.edit for r in candidate.results if r.status is not EditStatus.APPLIED
+            ],
+            "lines_added": candidate.lines_added,
+            "lines_removed": candidate.lines_removed,
+            "tokens": count_tokens(candidate.text),
+        },
+    )
+    return replace(
+        state,
+        skill=candidate.text,
+        version=version,
+        scores=scores,
+        best=Best(candidate.text, version, mean) if is_best else state.best,
+    )

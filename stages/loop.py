@@ -1,0 +1,237 @@
+"""The method: train a skill document for a frozen model (SkillOpt, arXiv 2605.23904).
+
+    measure the seed skill on the selection split
+    for each epoch, for each step:
+        roll out a batch of train items with the current skill        forward pass
+        reflect on the trajectories: patches                          gradient
+        aggregate the patches into one                                batch reduction
+        select at most `edit_budget(step)` of its edits               learning rate
+        update: apply them, which gives a candidate                   optimizer step
+        gate: keep the candidate only if the selection split improves
+
+The loop always starts from the beginning. What was paid for before is in the store and costs
+nothing, so resuming, forking and replaying are all the same thing: running again.
+
+Departures from SkillOpt: edits apply by exact span or not at all; the gate stops early without
+changing a verdict; a missing reply is never a score of 0; every decision is an event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from fractions import Fraction
+
+from stages.aggregate import aggregate
+from stages.core.canon import text_digest
+from stages.core.edit import Edit, EditResult, EditStatus
+from stages.core.patch import Patch
+from stages.core.tokens import TAG as TOKEN_COUNTER
+from stages.core.tokens import count_tokens
+from stages.judging import judge_candidate, mean_of
+from stages.optimizers.protocol import Observation, StepRecord
+from stages.reflect import reflect
+from stages.rollout import scored
+from stages.run import Best, Run, State, view_of
+from stages.schedule import DECAYING, Step, edit_budget
+from stages.select_edits import select_edits
+from stages.update import update
+
+COUNTS = ("patches", "proposed", "merged", "selected", "applied", "judged", "saved")
+
+
+async def train(run: Run) -> State:
+    """Train and return the final state; every decision is in the history by then."""
+    state = await measure_seed(run)
+    for epoch in range(1, run.params.epochs + 1):
+        for step in run.plan(epoch):
+            state = await take_step(run, state, step)
+            if run.params.patience and state.stalled >= run.params.patience:
+                return finish(run, state, "patience")
+    return finish(run, state, "epochs")
+
+
+async def take_step(run: Run, state: State, step: Step) -> State:
+    """Do one step of the method and return the state after it."""
+    state, observations = await roll_out(run, state, step)
+    view = view_of(run, state, step, decide_budget(run, step), observations)
+
+    patches = await reflect(run, view)
+    merged = await aggregate(run, view, patches)
+    record = first_record(step, patches)
+    if merged is None:
+        return end_step(run, state, record, "nobody proposed an edit")
+
+    edits = await select_edits(run, view, merged)
+    built = update(run, state, edits, epoch=step.epoch, step=step.step, patch=merged.id)
+    record = with_candidate(record, merged.edits, edits, built.candidate.results)
+    if not built.usable:
+        reason = "; ".join(built.faults) if built.faults else "no edit took effect"
+        return end_step(run, state, record, reason)
+
+    state, record = await judge_candidate(run, state, built, record)
+    return end_step(run, state, record, "")
+
+
+async def measure_seed(run: Run) -> State:
+    """Record the start of the run and measure the seed skill on the selection split."""
+    env, target = run.rollouts.env, run.rollouts.target
+    run.history.append(
+        "run.started",
+        {
+            "env": env.name,
+            "agent": {"version": env.version, "params": asdict(env.params)},
+            "train": [{"item": i.id, "digest": i.content_digest} for i in run.train],
+            "selection": [{"item": i.id, "digest": i.content_digest} for i in run.selection],
+            "target": dict(target.identity),
+            "seed": run.params.seed,
+            "seed_skill": {"text": run.seed_skill, "digest": text_digest(run.seed_skill)},
+            "counter": TOKEN_COUNTER,
+            "parent": run.parent,
+        },
+    )
+    digest = text_digest(run.seed_skill)
+    run.history.append(
+        "skill.versioned",
+        {
+            "version": 0,
+            "parent": None,
+            "digest": digest,
+            "best": True,
+            "patch": None,
+            "candidate": None,
+            "gate": None,
+            "edits": [],
+            "not_applied": [],
+            "lines_added": 0,
+            "lines_removed": 0,
+            "tokens": count_tokens(run.seed_skill),
+        },
+    )
+    rollouts = await run.rollouts.all(run.selection, run.seed_skill)
+    run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
+    run.history.flush()
+    scores = {rollout.item.id: rollout.score for rollout in rollouts}
+    best = Best(run.seed_skill, 0, mean_of(run.gate_rule, scores))
+    return State(skill=run.seed_skill, version=0, scores=scores, best=best)
+
+
+async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Observation, ...]]:
+    """Roll out the step's batches with the current skill; return what may be reflected on."""
+    rollouts = await run.rollouts.all(run.train_items(step.items), state.skill)
+    run.history.append(
+        "rollouts.scored",
+        scored(rollouts, state.skill, "train", epoch=step.epoch, step=step.step)
+        | {
+            "batch": {
+                "rule": "seeded/1",
+                "size": run.params.batch_size,
+                "accumulation": run.params.accumulation,
+            }
+        },
+    )
+    seen = tuple(o for o in map(run.observe, rollouts) if o is not None)
+    pool = dict(state.pool) | {o.item.id: o for o in seen}
+    return replace(state, pool=pool), seen
+
+
+def decide_budget(run: Run, step: Step) -> int | None:
+    """Return and record the edit budget; the event carries only what the schedule read."""
+    params = run.params
+    budget = edit_budget(
+        step.step,
+        schedule=params.lr_schedule,
+        lr=params.lr,
+        lr_min=params.lr_min,
+        total_steps=run.total_steps,
+    )
+    data = {
+        "epoch": step.epoch,
+        "step": step.step,
+        "budget": budget,
+        "schedule": params.lr_schedule,
+        "rule": f"{params.lr_schedule}/1",
+        "lr": params.lr,
+        "reason": "",
+        "reply": None,
+    }
+    if params.lr_schedule in DECAYING:
+        data |= {"lr_min": params.lr_min, "total_steps": run.total_steps}
+    run.history.append("budget.decided", data)
+    return budget
+
+
+def first_record(step: Step, patches: Sequence[Patch]) -> StepRecord:
+    """Return the record of a step after reflection."""
+    return StepRecord(
+        epoch=step.epoch,
+        step=step.step,
+        failure_types=Counter(type for p in patches for type in p.failure_types.values()),
+        counts={"patches": len(patches), "proposed": sum(len(p.edits) for p in patches)},
+    )
+
+
+def with_candidate(
+    record: StepRecord,
+    merged: Sequence[Edit],
+    selected: Sequence[Edit],
+    results: Sequence[EditResult],
+) -> StepRecord:
+    """Return the record of a step after its candidate was built."""
+    applied = sum(result.status is EditStatus.APPLIED for result in results)
+    counts = {"merged": len(merged), "selected": len(selected), "applied": applied}
+    return replace(
+        record,
+        verdict="no_change",
+        edits=tuple(selected),
+        results=tuple(results),
+        counts=dict(record.counts) | counts,
+    )
+
+
+def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
+    """Record the end of a step and make the log durable."""
+    run.history.append(
+        "step.ended",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "result": record.verdict,
+            "reason": reason,
+            "counts": dict(record.counts),
+            "version": state.version,
+        },
+    )
+    run.history.flush()
+    run.say(record, state)
+    return replace(
+        state,
+        history=(*state.history, record),
+        tally=Counter(state.tally) + Counter([record.verdict]),
+        stalled=0 if record.verdict == "accepted" else state.stalled + 1,
+    )
+
+
+def finish(run: Run, state: State, why: str) -> State:
+    """Record the end of the run."""
+    rule = run.gate_rule
+
+    def skill(text: str, version: int, mean: Fraction) -> dict[str, object]:
+        return {"version": version, "digest": text_digest(text), "score": float(mean)}
+
+    data = {
+        "best": skill(state.best.skill, state.best.version, state.best.mean),
+        "last": skill(state.skill, state.version, mean_of(rule, state.scores)),
+        "why": why,
+        "steps": len(state.history),
+        "accepted": state.tally.get("accepted", 0),
+        "rejected": state.tally.get("rejected", 0),
+        "indecisive": state.tally.get("indecisive", 0),
+        "totals": {name: sum(r.counts.get(name, 0) for r in state.history) for name in COUNTS},
+    }
+    if why == "patience":
+        data["patience"] = run.params.patience
+    run.history.append("run.finished", data)
+    run.history.flush()
+    return state

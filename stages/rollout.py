@@ -1,0 +1,223 @@
+"""Rollouts: let the frozen agent, told a skill, do items; every rollout is a recorded fact.
+
+What is in the store costs nothing, so running again is how a run resumes, forks and replays.
+Results come back in item order, whatever order they arrived in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from stages.core.canon import digest, text_digest
+from stages.core.errors import DataError, IncompleteError
+from stages.core.item import Item
+from stages.core.score import Outcome, Score
+from stages.core.trajectory import Trajectory
+from stages.envs.protocol import Environment
+from stages.models.errors import ModelConfigError, ModelError, TooLong, UnseenRequest
+from stages.models.protocol import Model
+from stages.store.facts import FactStore
+
+# These endings are the agent's own outcome: a score of 0 with that reason.
+WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
+# These end the run at once: trying further items would only repeat them.
+FATAL = (ModelConfigError, UnseenRequest)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One rollout with its score. `trajectory` is None when the outcome is missing."""
+
+    item: Item
+    key: str
+    score: Score
+    trajectory: Trajectory | None
+
+    def row(self) -> dict[str, Any]:
+        """Return the row that `rollouts.scored` records."""
+        return {
+            "item": self.item.id,
+            "outcome": self.score.outcome.value,
+            "hard": self.score.hard,
+            "soft": self.score.soft,
+            "reason": self.score.reason,
+            "key": self.key,
+        }
+
+
+class Counter(Protocol):
+    """Counts rollouts as they finish (usage file, progress bar)."""
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None: ...
+
+
+class Rollouts:
+    """Makes or recalls rollouts of one environment by one target.
+
+    Args:
+        gaps: names this run when it may go on with missing items (`gate.min_coverage` < 1);
+            a gap is then itself a fact of this run, so that reruns agree.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        target: Model,
+        store: FactStore,
+        counter: Counter,
+        *,
+        gaps: str | None = None,
+    ) -> None:
+        self.env, self.target, self.store, self.counter = env, target, store, counter
+        self._gaps = gaps
+
+    def key(self, item: Item, skill: str, repeat: int = 0) -> str:
+        """Return the fact key: all that determines the rollout, and neither gold nor place."""
+        return digest(
+            "rollout/1",
+            {
+                "agent": [self.env.name, self.env.version, _public(self.env.params)],
+                "item": item.input_digest,
+                "skill": text_digest(skill),
+                "target": dict(self.target.identity),
+                "repeat": repeat,
+            },
+        )
+
+    async def all(self, items: Sequence[Item], skill: str, repeat: int = 0) -> list[Rollout]:
+        """Return the rollouts of `items`, in their order.
+
+        Raises:
+            IncompleteError: some have no reply, and this run may not go on without them.
+        """
+        done = [rollout async for rollout in self.in_order(items, skill, repeat)]
+        self.require(done)
+        return done
+
+    def require(self, rollouts: Iterable[Rollout]) -> None:
+        """Raise when a rollout is missing and this run may not go on without it."""
+        missing = [r for r in rollouts if r.score.outcome is Outcome.MISSING]
+        if missing and self._gaps is None:
+            raise IncompleteError(
+                f"{len(missing)} rollout(s) got no reply, first item {missing[0].item.id!r}",
+                missing[0].score.reason,
+                "Nothing was scored 0 for it and everything paid for is kept: "
+                "mend the cause and run the same command again",
+            )
+
+    async def in_order(
+        self, items: Iterable[Item], skill: str, repeat: int = 0
+    ) -> AsyncGenerator[Rollout, None]:
+        """Yield rollouts in item order, `target.workers` in flight.
+
+        When the caller stops early, what is in flight is finished into the store.
+        """
+        todo = iter(items)
+        window: deque[asyncio.Task[Rollout]] = deque()
+        running: set[asyncio.Task[Rollout]] = set()
+        more = True
+        try:
+            while True:
+                while more and len(running) < self.target.workers:
+                    item = next(todo, None)
+                    if item is None:
+                        more = False
+                        break
+                    task = asyncio.create_task(self._one(item, skill, repeat))
+                    window.append(task)
+                    running.add(task)
+                if not window:
+                    return
+                if window[0].done():
+                    running.discard(window[0])
+                    yield window.popleft().result()
+                    continue
+                finished, running = await asyncio.wait(
+                    running, return_when=asyncio.FIRST_COMPLETED
+                )
+                _raise_fatal(finished)
+        except asyncio.CancelledError:
+            for task in window:
+                task.cancel()
+            raise
+        finally:
+            await asyncio.gather(*window, return_exceptions=True)
+
+    async def _one(self, item: Item, skill: str, repeat: int) -> Rollout:
+        key = self.key(item, skill, repeat)
+        gap = None if self._gaps is None else digest("gap/1", [self._gaps, key])
+        if gap is not None and (known := self.store.get(gap)) is not None:
+            return Rollout(item, key, Score.missing(known["reason"]), None)
+        try:
+            made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
+        except FATAL:
+            raise
+        except ModelError as error:
+            self.counter.count(None, reused=False)
+            if gap is not None:
+                await self.store.put("gap", gap, {"reason": str(error)})
+            return Rollout(item, key, Score.missing(str(error)), None)
+        trajectory = Trajectory.from_json(made.value["trajectory"])
+        self.counter.count(trajectory, reused=made.reused)
+        return Rollout(item, key, judge(self.env, item, trajectory), trajectory)
+
+    async def _make(self, item: Item, skill: str) -> dict[str, Any]:
+        try:
+            trajectory = await self.env.rollout(item, skill, self.target)
+        except TooLong:
+            trajectory = Trajectory((), "", ending="too_long")
+        return {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
+
+
+def judge(env: Environment, item: Item, trajectory: Trajectory) -> Score:
+    """Return the score of one trajectory.
+
+    Raises:
+        DataError: the item itself cannot be scored.
+    """
+    if trajectory.ending in WITHOUT_ANSWER:
+        return Score.scored(0.0, 0.0, trajectory.ending)
+    score = env.score(item, trajectory)
+    if score.outcome is Outcome.INVALID:
+        raise DataError(
+            f"item {item.id!r} cannot be scored", score.reason, "Mend or remove the item"
+        )
+    return score
+
+
+def scored(
+    rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int
+) -> dict[str, Any]:
+    """Return the data of a `rollouts.scored` event; means are over the scored items only."""
+    hard = [r.score.hard for r in rollouts if r.score.hard is not None]
+    soft = [r.score.soft for r in rollouts if r.score.soft is not None]
+    return {
+        **where,
+        "purpose": purpose,
+        "skill": text_digest(skill),
+        "items": [r.row() for r in rollouts],
+        "coverage": {"scored": len(hard), "asked": len(rollouts)},
+        "mean_hard": mean(hard),
+        "mean_soft": mean(soft),
+    }
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the exactly summed mean, or None of nothing."""
+    return float(sum(map(Fraction, values), Fraction(0)) / len(values)) if values else None
+
+
+def _public(params: Any) -> dict[str, Any]:
+    return asdict(params)
+
+
+def _raise_fatal(tasks: Iterable[asyncio.Task[Rollout]]) -> None:
+    for task in tasks:
+        error = task.exception()
+        if error is not None:
+            raise error
