@@ -1,0 +1,1 @@
+"""The event log, its hash chain, its git commits, replay, lineage, blame, audit."""

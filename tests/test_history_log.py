@@ -1,0 +1,349 @@
+"""The event log: bytes, chain, repair, and a log that is derived again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import schemas
+from stages.core.canon import canonical, text_digest
+from stages.core.errors import FaultError
+from stages.history.events import is_canonical, make_event, parse_event
+from stages.history.log import EventLog, Repair, read_log
+from stages.history.recorder import ProjectionError, Recorder
+
+fast = settings(max_examples=30, deadline=None)
+SEED = "# Skill\n\n- Answer briefly.\n"
+
+
+def started(seed: int = 42) -> dict[str, object]:
+    return {
+        "env": "textqa",
+        "agent": {"version": "1"},
+        "train": [{"item": "t1", "digest": "a" * 64}],
+        "selection": [{"item": "s1", "digest": "b" * 64}],
+        "target": {"backend": "scripted"},
+        "seed": seed,
+        "seed_skill": {"text": SEED, "digest": text_digest(SEED)},
+        "parent": None,
+    }
+
+
+def memory(text: str) -> dict[str, object]:
+    return {
+        "epoch": 1,
+        "text": text,
+        "digest": text_digest(text),
+        "reasoning": "",
+        "rule": "rules/1",
+        "reply": None,
+    }
+
+
+def write(path: Path, texts: list[str]) -> None:
+    with EventLog.open(path) as log:
+        log.append("run.started", started())
+        for text in texts:
+            log.append("meta_skill.written", memory(text))
+
+
+def lines_of(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+def test_an_id_is_the_digest_of_the_canonical_form_without_the_id(tmp_path: Path) -> None:
+    write(tmp_path / "log", ["a"])
+    first, second = (json.loads(line) for line in lines_of(tmp_path / "log"))
+    assert (first["seq"], first["prev"]) == (1, None)
+    assert (second["seq"], second["prev"]) == (2, first["id"])
+    id = second.pop("id")
+    assert text_digest(canonical(second)) == id
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    write(tmp_path / "log", ["a", "b"])
+    events = read_log(tmp_path / "log")
+    assert [event.type for event in events] == ["run.started"] + ["meta_skill.written"] * 2
+    assert [event.line for event in events] == lines_of(tmp_path / "log")
+    assert all(is_canonical(event) for event in events)
+
+
+@given(st.text(st.characters(codec=None)))
+def test_any_text_survives_as_one_line(text: str) -> None:
+    event = make_event("reply.rejected", reply(text), seq=1, prev=None)
+    assert b"\n" not in event.line
+    again = parse_event(event.line, "line 1")
+    assert again == event
+    assert again.data["message"] == text.encode("utf-16", "surrogatepass").decode(
+        "utf-16", "replace"
+    )
+
+
+def reply(message: str) -> dict[str, object]:
+    return {"stage": "rank", "reply": None, "message": message, "then": "rule"}
+
+
+def test_a_whole_number_score_is_recorded_as_a_float() -> None:
+    data = {
+        "best": {"version": 0, "digest": "a" * 64, "score": 1},
+        "last": {"version": 0, "digest": "a" * 64, "score": 0},
+        "why": "epochs",
+        "steps": 0,
+        "accepted": 0,
+        "rejected": 0,
+        "indecisive": 0,
+        "totals": {},
+    }
+    line = make_event("run.finished", data, seq=1, prev=None).line
+    assert b'"score":1.0' in line
+    assert b'"score":0.0' in line
+    assert b'"steps":0,' in line
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"seed": "42"}, "data.seed"),
+        ({"seed": None}, "data.seed"),
+        ({"surprise": 1}, "surprise"),
+        ({"train": [{"item": 1, "digest": "a" * 64}]}, "data.train.0.item"),
+    ],
+)
+def test_data_that_break_the_schema_are_not_written(
+    tmp_path: Path, change: dict[str, object], words: str
+) -> None:
+    with (
+        EventLog.open(tmp_path / "log") as log,
+        pytest.raises(FaultError, match=words),
+    ):
+        log.append("run.started", started() | change)
+    assert (tmp_path / "log").read_bytes() == b""
+
+
+def test_a_number_that_is_not_finite_is_refused() -> None:
+    with pytest.raises(FaultError, match="JSON"):
+        make_event("run.started", started() | {"target": {"t": float("nan")}}, seq=1, prev=None)
+
+
+def test_an_unknown_type_is_refused() -> None:
+    with pytest.raises(FaultError, match=r"skill\.praised"):
+        make_event("skill.praised", {}, seq=1, prev=None)
+
+
+def test_every_type_has_a_closed_schema_that_names_its_type() -> None:
+    for name in schemas.names("events"):
+        schema = schemas.load(f"events/{name}")
+        assert schema["properties"]["type"] == {"const": name}
+        assert schema["properties"]["data"]["additionalProperties"] is False
+
+
+@fast
+@given(st.data())
+def test_a_torn_last_line_is_moved_aside_and_the_number_goes_on(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("torn") / "log"
+    write(path, ["a", "b", "c"])
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    kept = whole[: whole.rfind(b"\n", 0, cut) + 1]
+    repairs: list[Repair] = []
+    with EventLog.open(path, on_repair=repairs.append) as log:
+        assert log.next_seq == kept.count(b"\n") + 1
+        assert path.read_bytes() == kept
+    fragment = whole[len(kept) : cut]
+    assert [repair.size for repair in repairs] == ([len(fragment)] if fragment else [])
+    if fragment:
+        assert repairs[0].kept.read_bytes() == fragment + b"\n"
+
+
+def test_a_reader_names_a_torn_line_and_repairs_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    write(path, ["a"])
+    torn = path.read_bytes()[:-1]
+    path.write_bytes(torn)
+    with pytest.raises(FaultError, match=r"line 2.*not finished"):
+        read_log(path)
+    assert path.read_bytes() == torn
+
+
+def test_damage_in_the_middle_is_fatal_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    write(path, ["a", "b"])
+    lines = lines_of(path)
+    damaged = b"\n".join([lines[0], b"{garbage", lines[2]]) + b"\n" + b'{"seq":4,"ty'
+    path.write_bytes(damaged)
+    with pytest.raises(FaultError, match="line 2"):
+        EventLog.open(path)
+    assert path.read_bytes() == damaged
+    assert not path.with_name("log.torn").exists()
+
+
+@pytest.mark.parametrize("order", [[0, 2], [0, 2, 1], [0, 1, 1, 2], [1, 2]])
+def test_lost_swapped_and_doubled_lines_are_named(tmp_path: Path, order: list[int]) -> None:
+    path = tmp_path / "log"
+    write(path, ["a", "b"])
+    lines = lines_of(path)
+    path.write_bytes(b"".join(lines[n] + b"\n" for n in order))
+    with pytest.raises(FaultError, match=r"line \d"):
+        read_log(path)
+    with pytest.raises(FaultError, match=r"line \d"):
+        EventLog.open(path)
+
+
+@fast
+@given(st.data())
+def test_any_flipped_bit_is_found(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("flip") / "log"
+    write(path, ["a"])
+    changed = bytearray(path.read_bytes())
+    at = data.draw(st.integers(0, len(changed) - 1))
+    changed[at] ^= 1 << data.draw(st.integers(0, 7))
+    path.write_bytes(bytes(changed))
+    with pytest.raises(FaultError):
+        read_log(path)
+
+
+def test_an_evaluation_log_goes_on_from_the_last_training_event(tmp_path: Path) -> None:
+    write(tmp_path / "log", ["a"])
+    last = read_log(tmp_path / "log")[-1]
+    with EventLog.open(tmp_path / "more", after=last) as log:
+        event = log.append("meta_skill.written", memory("b"))
+    assert (event.seq, event.prev) == (last.seq + 1, last.id)
+    assert read_log(tmp_path / "more", after=last) == [event]
+    assert read_log(tmp_path / "more", continues=True) == [event]
+    with pytest.raises(FaultError, match="1 is due"):
+        read_log(tmp_path / "more")
+
+
+# The recorder
+
+
+class Trouble:
+    """Collects what a recorder reports."""
+
+    def __init__(self) -> None:
+        self.kinds: list[str] = []
+
+    def __call__(self, kind: str, details: object) -> None:
+        self.kinds.append(kind)
+
+
+def tell(recorder: Recorder, texts: list[str]) -> None:
+    recorder.append("run.started", started())
+    for text in texts:
+        recorder.append("meta_skill.written", memory(text))
+    recorder.flush()
+
+
+def test_telling_the_same_again_writes_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    first = Recorder(path)
+    tell(first, ["a", "b"])
+    first.finish()
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    again = Recorder(path)
+    tell(again, ["a", "b"])
+    again.finish()
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert again.events == first.events
+
+
+@fast
+@given(st.integers(0, 3), st.integers(0, 40))
+def test_stopped_anywhere_and_told_again_is_never_stopped(
+    tmp_path_factory: pytest.TempPathFactory, told: int, torn: int
+) -> None:
+    texts = ["a", "b", "c"]
+    folder = tmp_path_factory.mktemp("stop")
+    whole = Recorder(folder / "whole")
+    tell(whole, texts)
+    whole.finish()
+    part = Recorder(folder / "part")
+    tell(part, texts[:told])
+    part.close()
+    with (folder / "part").open("ab") as file:
+        file.write(whole.events[3].line[:torn])
+    again = Recorder(folder / "part")
+    tell(again, texts)
+    again.finish()
+    assert (folder / "part").read_bytes() == (folder / "whole").read_bytes()
+
+
+def test_a_different_event_keeps_the_old_log_beside(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    first = Recorder(path)
+    tell(first, ["a", "b"])
+    first.finish()
+    old = path.read_bytes()
+    trouble = Trouble()
+    again = Recorder(path, report=trouble)
+    tell(again, ["a", "other"])
+    again.finish()
+    assert trouble.kinds == ["log.superseded"]
+    assert path.with_name("events.jsonl.superseded-1").read_bytes() == old
+    assert lines_of(path)[:2] == old.split(b"\n")[:2]
+    assert read_log(path) == again.events
+    assert read_log(path)[2].data["text"] == "other"
+
+
+def test_a_shorter_telling_supersedes_the_longer_log_only_when_it_is_finished(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "events.jsonl"
+    first = Recorder(path)
+    tell(first, ["a", "b"])
+    first.finish()
+    old = path.read_bytes()
+    stopped = Recorder(path)
+    tell(stopped, ["a"])
+    stopped.close()
+    assert path.read_bytes() == old
+    shorter = Recorder(path)
+    tell(shorter, ["a"])
+    shorter.finish()
+    assert len(lines_of(path)) == 2
+    assert path.with_name("events.jsonl.superseded-1").read_bytes() == old
+
+
+class Failing:
+    """A projection that never succeeds."""
+
+    def flush(self, events: object) -> None:
+        raise ProjectionError("the commits", "the disk is full")
+
+
+class Counting:
+    """A projection that remembers how much of the log it was shown."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    def flush(self, events: object) -> None:
+        assert isinstance(events, list)
+        self.seen.append(len(events))
+
+
+def test_a_projection_sees_the_whole_log_at_each_flush(tmp_path: Path) -> None:
+    projection = Counting()
+    recorder = Recorder(tmp_path / "log", projection=projection)
+    tell(recorder, ["a"])
+    recorder.append("meta_skill.written", memory("b"))
+    recorder.finish()
+    assert projection.seen == [2, 3]
+
+
+def test_a_failing_projection_is_reported_and_stops_nothing(tmp_path: Path) -> None:
+    trouble = Trouble()
+    recorder = Recorder(tmp_path / "log", projection=Failing(), report=trouble)
+    tell(recorder, ["a"])
+    recorder.finish()
+    assert trouble.kinds == ["projection.failed"] * 2
+    assert len(read_log(tmp_path / "log")) == 2
