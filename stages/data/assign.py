@@ -1,0 +1,109 @@
+"""Ratio mode: which split an item falls into, and seeded parts of splits.
+
+A group (or an item without one) is a point in [0, 1) by the hash of its name and the seed; the
+ratio cuts that line into train, selection and test. An item's split therefore depends on
+nothing but its own group and the seed: a new item never moves an old one. The price is that
+counts follow the ratio only on average, so small sets are refused rather than left with an
+empty split.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+from stages.core.errors import DataError, ParamError
+from stages.core.item import SPLITS
+from stages.core.order import seeded_order
+from stages.data.load import Loaded
+
+# Fewest items of each split; one selection item would be no ground for any verdict.
+MINIMUM: Mapping[str, int] = {"train": 1, "selection": 2, "test": 1}
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+
+
+Ratio = tuple[Fraction, Fraction, Fraction]
+
+
+def parse_ratio(text: str) -> Ratio:
+    """Return the shares of train, selection and test (they sum to 1) that `text` gives.
+
+    `text` is three positive numbers as in "2:1:7"; "0.2:0.1:0.7" is the same ratio.
+
+    Raises:
+        ParamError: anything else.
+    """
+    parts = [part.strip() for part in str(text).split(":")]
+    if len(parts) == len(SPLITS) and all(_NUMBER.fullmatch(part) for part in parts):
+        train, selection, test = (Fraction(part) for part in parts)
+        whole = train + selection + test
+        if min(train, selection, test) > 0:
+            return train / whole, selection / whole, test / whole
+    raise ParamError(
+        "data.ratio",
+        f"{text!r}",
+        'Write train:selection:test as three numbers above 0, as in "2:1:7"',
+    )
+
+
+def split_of(source: tuple[str, str], ratio: Ratio, seed: int) -> str:
+    """Return the split that a source (see `Loaded.source`) falls into."""
+    kind, name = source
+    hashed = hashlib.sha256(f"split/1\n{seed}\n{kind}\n{name}".encode()).digest()
+    point = Fraction(int.from_bytes(hashed[:8], "big"), 2**64)
+    train, selection, _ = ratio
+    if point < train:
+        return "train"
+    return "selection" if point < train + selection else "test"
+
+
+def assign(loaded: Iterable[Loaded], ratio: Ratio, seed: int) -> dict[str, str]:
+    """Return the split of every item id.
+
+    Raises:
+        DataError: fewer sources than the ratio needs, or a split that stays empty.
+    """
+    items = list(loaded)
+    splits = {one.item.id: split_of(one.source, ratio, seed) for one in items}
+    n_sources = len({one.source for one in items})
+    counts = Counter(splits.values())
+    needed = minimum_sources(ratio)
+    if n_sources < needed or any(counts[split] < MINIMUM[split] for split in SPLITS):
+        raise _too_few(items, n_sources, counts, ratio, needed)
+    return splits
+
+
+def minimum_sources(ratio: Ratio) -> int:
+    """Return the fewest sources of which every split's share is at least its `MINIMUM`."""
+    return max(
+        math.ceil(MINIMUM[split] / share) for split, share in zip(SPLITS, ratio, strict=True)
+    )
+
+
+def _too_few(
+    items: list[Loaded],
+    n_sources: int,
+    counts: Mapping[str, int],
+    ratio: Ratio,
+    needed: int,
+) -> DataError:
+    least = ", ".join(f"{split} {MINIMUM[split]}" for split in SPLITS)
+    unit = "items" if n_sources == len(items) else "groups"
+    found = f"{len(items)} items" + ("" if unit == "items" else f" in {n_sources} groups")
+    share = ", ".join(f"{split} {counts[split]}" for split in SPLITS)
+    return DataError(
+        f"This data.ratio needs at least {needed} {unit} (in each split at least: {least})",
+        f"{found}, which fall into {share}",
+        f"Add items ({3 * needed} {unit} are all but sure to do), change data.ratio or "
+        "data.split_seed, or give ready-made splits in data.split_dir",
+    )
+
+
+def limited(ids: Iterable[str], limit: int, seed: int) -> list[str]:
+    """Return a seeded part of `limit` ids (all when 0); a smaller limit's part lies inside."""
+    ordered = seeded_order(ids, seed)
+    return ordered[:limit] if limit > 0 else ordered
