@@ -1,4 +1,4 @@
-"""How a stage of the pipeline is run: errors become one message, signals keep what was paid for.
+"""How a stage is run: errors become one message, signals keep what was paid for.
 
 A stage never exits 0 on a signal, because DVC would then commit half a result.
 """

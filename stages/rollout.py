@@ -21,7 +21,7 @@ from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
 from stages.models.errors import ModelConfigError, ModelError, TooLong, UnseenRequest
 from stages.models.protocol import Model
-from stages.store.facts import FactStore
+from stages.store.protocol import Store, gap_key
 
 # These endings are the agent's own outcome: a score of 0 with that reason.
 WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
@@ -68,7 +68,7 @@ class Rollouts:
         self,
         env: Environment,
         target: Model,
-        store: FactStore,
+        store: Store,
         counter: Counter,
         *,
         gaps: str | None = None,
@@ -150,7 +150,7 @@ class Rollouts:
 
     async def _one(self, item: Item, skill: str, repeat: int) -> Rollout:
         key = self.key(item, skill, repeat)
-        gap = None if self._gaps is None else digest("gap/1", [self._gaps, key])
+        gap = None if self._gaps is None else gap_key(self._gaps, key)
         if gap is not None and (known := self.store.get(gap)) is not None:
             return Rollout(item, key, Score.missing(known["reason"]), None)
         try:
@@ -191,7 +191,7 @@ def judge(env: Environment, item: Item, trajectory: Trajectory) -> Score:
 
 
 def scored(
-    rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int
+    rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int | str
 ) -> dict[str, Any]:
     """Return the data of a `rollouts.scored` event; means are over the scored items only."""
     hard = [r.score.hard for r in rollouts if r.score.hard is not None]

@@ -49,18 +49,7 @@ class Run:
 
     @property
     def gate_rule(self) -> GateRule:
-        """The gate's settings from params; `use_gate: false` is the rule `none`."""
-        gate = self.params.gate
-        return GateRule(
-            rule=gate.rule if self.params.use_gate else "none",
-            metric=gate.metric,
-            mixed_weight=gate.mixed_weight,
-            alpha=gate.alpha,
-            tolerance=gate.tolerance,
-            prefer_shorter=gate.prefer_shorter,
-            min_items=gate.min_items,
-            min_coverage=gate.min_coverage,
-        )
+        return gate_rule(self.params)
 
     @property
     def total_steps(self) -> int:
@@ -130,6 +119,21 @@ class State:
     @property
     def digest(self) -> str:
         return text_digest(self.skill)
+
+
+def gate_rule(params: Params) -> GateRule:
+    """Return the gate's settings from params; `use_gate: false` is the rule `none`."""
+    gate = params.gate
+    return GateRule(
+        rule=gate.rule if params.use_gate else "none",
+        metric=gate.metric,
+        mixed_weight=gate.mixed_weight,
+        alpha=gate.alpha,
+        tolerance=gate.tolerance,
+        prefer_shorter=gate.prefer_shorter,
+        min_items=gate.min_items,
+        min_coverage=gate.min_coverage,
+    )
 
 
 def view_of(

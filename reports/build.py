@@ -1,0 +1,39 @@
+"""The `report` stage: metrics.json, curve.tsv and the page, from the two logs.
+
+    in    skills/events.jsonl, reports/out/evaluation.jsonl
+    out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from reports.page import page
+from reports.tables import curve, metrics, tsv
+from stages.command import run_stage
+from stages.core.files import write_atomic
+from stages.history.log import read_log
+from stages.store.place import find_place
+
+OUT = Path("reports/out")
+
+
+async def main() -> None:
+    """Build all outputs of the report stage."""
+    build(find_place().workspace)
+
+
+def build(workspace: Path) -> None:
+    """Read the logs of `workspace` and write the report's files."""
+    training = read_log(workspace / "skills/events.jsonl")
+    evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
+    numbers, rows = metrics(training, evaluation), curve(training)
+    out = workspace / OUT
+    write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
+    write_atomic(out / "curve.tsv", tsv(rows))
+    write_atomic(out / "index.html", page(training, evaluation, numbers, rows))
+
+
+if __name__ == "__main__":
+    run_stage(main)

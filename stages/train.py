@@ -1,0 +1,130 @@
+"""The `train` stage: run the loop on the frozen splits and write what it leaves.
+
+    in    data/splits/{train,selection}.jsonl, the seed skill, data/rollouts/train (if any)
+    out   skills/events.jsonl, skills/best_skill.md, data/rollouts/train
+
+The live log and the store lie in `.skilltrail/` of the main repository, so that a killed
+experiment loses nothing; the outputs are written at the end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from stages.command import run_stage
+from stages.core.canon import digest, text_digest
+from stages.core.errors import SkillError
+from stages.core.files import write_atomic
+from stages.core.item import Item
+from stages.core.params import Params, seed_skill_path
+from stages.core.params_read import run_digest_params
+from stages.core.structure import structure_faults
+from stages.data.splits import read_split
+from stages.history.recorder import Recorder
+from stages.identity import code_digest
+from stages.loop import train
+from stages.optimizers.registry import open_optimizer
+from stages.outputs import EVENTS, TRAIN_ROLLOUTS, facts_named, keep_hand_edits
+from stages.run import Run
+from stages.session import Session, open_session
+from stages.store.exports import export_shards, import_shards
+from stages.store.lock import run_lock
+
+
+async def main() -> None:
+    """Read params and splits, train, write the outputs."""
+    async with open_session("train") as session:
+        workspace = session.place.workspace
+        items = read_split(workspace, "train"), read_split(workspace, "selection")
+        seed_skill = read_seed_skill(workspace / seed_skill_path(session.params))
+        keep_hand_edits(session.place)
+        import_shards(session.store, workspace / TRAIN_ROLLOUTS)
+        name = run_name(session, *items, seed_skill)
+        folder = session.place.state / "runs" / name
+        with run_lock(folder / "lock"):
+            recorder = Recorder(folder / "events.jsonl", report=session.report)
+            try:
+                await train_run(session, recorder, *items, seed_skill)
+            finally:
+                recorder.close()
+
+
+async def train_run(
+    session: Session,
+    recorder: Recorder,
+    train_items: list[Item],
+    selection_items: list[Item],
+    seed_skill: str,
+) -> None:
+    """Train with an open recorder and write the outputs."""
+    workspace = session.place.workspace
+    optimizer = open_optimizer(session.params, session.env)
+    run = Run(
+        params=session.params,
+        train=tuple(train_items),
+        selection=tuple(selection_items),
+        seed_skill=seed_skill,
+        rollouts=session.rollouts(gaps=recorder.path.parent.name),
+        optimizer=optimizer,
+        history=recorder,
+        parent=session.params.skill.parent,
+        say=session.progress.step,
+    )
+    try:
+        state = await train(run)
+    finally:
+        await optimizer.close()
+    recorder.finish()
+    export_shards(
+        session.store,
+        facts_named(recorder.events, recorder.path.parent.name),
+        workspace / TRAIN_ROLLOUTS,
+    )
+    write_atomic(workspace / "skills/best_skill.md", state.best.skill)
+    write_atomic(workspace / EVENTS, recorder.path.read_text(encoding="utf-8"))
+
+
+def read_seed_skill(path: Path) -> str:
+    """Return the text of the seed skill, checked as every candidate is.
+
+    Raises:
+        SkillError: there is no such file, or it is no well-formed document.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except FileNotFoundError as error:
+        raise SkillError(
+            f"The seed skill {path.name}",
+            f"no file at {path}",
+            "Create it (an empty file is a valid seed) or set `skill.seed` in params.yaml",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SkillError(
+            f"The seed skill {path.name}", f"not UTF-8 ({error})", "Save it as UTF-8"
+        ) from error
+    faults = structure_faults(text)
+    if faults:
+        raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Mend the file")
+    return text
+
+
+def run_name(
+    session: Session, train_items: list[Item], selection_items: list[Item], seed_skill: str
+) -> str:
+    """Return the digest (16 hex digits) of all that determines a run's events."""
+    params: Params = session.params
+    return digest(
+        "run/1",
+        {
+            "params": run_digest_params(params),
+            "train": [[item.id, item.content_digest] for item in train_items],
+            "selection": [[item.id, item.content_digest] for item in selection_items],
+            "seed_skill": text_digest(seed_skill),
+            "target": dict(session.target.identity),
+            "code": code_digest(),
+        },
+    )[:16]
+
+
+if __name__ == "__main__":
+    run_stage(main)
