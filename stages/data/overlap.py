@@ -42,9 +42,10 @@ def normalised(text: str) -> str:
     Marks inside numbers stay (3.5 is not 35, -2 is not 2). Text of punctuation alone is
     compared as it is.
     """
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
     kept = _MEANT_IN_NUMBERS.sub(lambda mark: chr(_PRIVATE + ord(mark[0]) % 0x1000), folded)
-    return " ".join(kept.translate(_DROPPED).split()) or " ".join(folded.split())
+    plain = unicodedata.normalize("NFKC", kept.translate(_DROPPED))
+    return " ".join(plain.split()) or " ".join(folded.split())
 
 
 @dataclass(frozen=True)
