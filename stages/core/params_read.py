@@ -27,12 +27,9 @@ from stages.core.params_knob import (
     knobs_of,
 )
 from stages.core.params_tree import Fault, Node, node_of, parse
+from stages.core.redact import holds_secret, redact
 
 FILE = "params.yaml"
-SECRET_KEY = re.compile(r"key|token|secret|password|passwd|credential", re.IGNORECASE)
-SECRET_VALUE = re.compile(
-    r"\b(sk|pk|ghp|gho|xox[abp]|AKIA|AIza|hf|glpat)[-_]?[A-Za-z0-9_-]{16,}"
-)
 # Names that the reference implementation and other optimizers use for our knobs.
 OTHER_NAMES = {
     "num_epochs": "epochs", "learning_rate": "lr", "edit_budget": "lr",
@@ -53,11 +50,12 @@ class Resolved:
 
     key: str
     value: Any
+    default: Any
     origin: str
     doc: str
 
 
-def read_params(path: Path, environments: Mapping[str, type]) -> Params:
+def load_params(path: Path, environments: Mapping[str, type]) -> Params:
     """Return the params in a file.
 
     Raises:
@@ -79,32 +77,29 @@ def params_of(values: Mapping[str, Any], environments: Mapping[str, type]) -> Pa
     """Return the params in a mapping (as in YAML, nested); for tests and other programs.
 
     Raises:
-        ParamError: as `read_params`.
+        ParamError: as `load_params`.
     """
     return _params(node_of(values), environments, [], "params")
 
 
 def resolved(params: Params) -> list[Resolved]:
     """Return every knob that counts for this run, with its origin, in order of declaration."""
-    rows = [
-        Resolved(
-            knob.key, _get(params, knob.key), params.origins.get(knob.key, "default"), knob.doc
-        )
-        for knob in knobs_of(Params)
-        if knob.key != "envs"
-    ]
-    if params.env_params is not None:
+    rows = [_row(params, params, knob, "") for knob in knobs_of(Params) if knob.key != "envs"]
+    own = params.env_params
+    if own is not None:
         prefix = f"envs.{params.env}."
-        rows += [
-            Resolved(
-                prefix + knob.key,
-                _get(params.env_params, knob.key),
-                params.origins.get(prefix + knob.key, "default"),
-                knob.doc,
-            )
-            for knob in knobs_of(type(params.env_params))
-        ]
+        rows += [_row(params, own, knob, prefix) for knob in knobs_of(type(own))]
     return rows
+
+
+def _row(params: Params, section: Any, knob: Knob, prefix: str) -> Resolved:
+    return Resolved(
+        key=prefix + knob.key,
+        value=_json(_get(section, knob.key)),
+        default=_json(knob.default),
+        origin=params.origins.get(prefix + knob.key, "default"),
+        doc=knob.doc,
+    )
 
 
 def run_digest_params(params: Params) -> dict[str, Any]:
@@ -232,7 +227,7 @@ class _Reader:
             self.fault(knob.key, str(mismatch), node.line)
 
     def unknown(self, cls: type, name: str, node: Node, prefix: str) -> None:
-        if SECRET_KEY.search(name) and isinstance(node.value, str) and node.value:
+        if holds_secret(name) and isinstance(node.value, str) and node.value:
             self.fault(f"{prefix}{name}", SECRET_FAULT, node.line)
             return
         keys = [f"{prefix}{knob.key}" for knob in knobs_of(cls)]
@@ -255,7 +250,7 @@ def is_secret(name: str, value: Any) -> bool:
         return False
     if name.endswith("_env"):
         return re.fullmatch(r"[A-Z_][A-Z0-9_]*", value) is None
-    return SECRET_VALUE.search(value) is not None
+    return bool(redact(value) != value)
 
 
 def _nearest(key: str, keys: list[str]) -> str:
