@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from stages.command import run_stage
+from stages.console import say as say_to_stderr
 from stages.core.item import SPLITS, Item
 from stages.core.params import Data, Params
 from stages.data.assign import assign, limited, parse_ratio
@@ -26,6 +28,8 @@ from stages.data.overlap import (
 )
 from stages.data.splits import write_splits
 from stages.envs.protocol import Environment
+from stages.store.place import find_place
+from stages.workspace import environment_of, load_params
 
 _FEW = 10  # selection items below which one item moves the gate's mean by more than a tenth
 
@@ -151,3 +155,14 @@ def _size_warnings(
                 )
             )
     return found
+
+
+async def main() -> None:
+    """Split the items of the project that the stage runs in."""
+    root = find_place().workspace
+    params = load_params(root)
+    split(params, environment_of(params), root, say_to_stderr)
+
+
+if __name__ == "__main__":
+    run_stage(main)
