@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from stages.core.errors import DataError, ParamError
 from stages.core.item import SPLITS, Item
-from stages.data.assign import assign, limited, minimum_sources, parse_ratio, split_of
+from stages.data.assign import assign, limited, minimum_items, parse_ratio, split_of
 from stages.data.load import Loaded
 from stages.envs.protocol import Where
 
@@ -38,7 +38,7 @@ def test_any_other_ratio_is_refused(text: str) -> None:
 
 
 def test_three_items_are_too_few_for_2_1_7_and_the_minimum_is_said() -> None:
-    with pytest.raises(DataError, match="needs at least 20 items.*selection 2.*3 items"):
+    with pytest.raises(DataError, match="needs at least 20 items.*2 selection.*: 3 items"):
         assign(many(3), RATIO, 42)
 
 
@@ -50,7 +50,7 @@ def test_too_few_items_are_refused_even_where_luck_would_fill_every_split(seed: 
 
 def test_too_few_groups_are_refused_however_many_items_they_hold() -> None:
     items = [loaded(f"i{k}", group=f"g{k % 3}") for k in range(300)]
-    with pytest.raises(DataError, match="needs at least 20 groups.*300 items in 3 groups"):
+    with pytest.raises(DataError, match="20 items in 10 groups.*: 300 items in 3 groups"):
         assign(items, RATIO, 42)
 
 
@@ -58,7 +58,7 @@ def test_too_few_groups_are_refused_however_many_items_they_hold() -> None:
 def test_no_split_is_ever_left_empty(seed: int, train: int, selection: int, test: int) -> None:
     ratio = parse_ratio(f"{train}:{selection}:{test}")
     try:
-        splits = assign(many(minimum_sources(ratio)), ratio, seed)
+        splits = assign(many(minimum_items(ratio)), ratio, seed)
     except DataError:
         return
     assert set(splits.values()) == set(SPLITS)

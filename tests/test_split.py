@@ -15,8 +15,8 @@ from stages.core.errors import DataError, FaultError, ParamError, SkilltrailErro
 from stages.core.files import write_atomic
 from stages.core.item import SPLITS
 from stages.core.params import Data, Limit, Params
+from stages.data.freeze import SplitReport, data_warnings, split
 from stages.data.splits import FOLDER, read_manifest, read_split
-from stages.split import SplitReport, data_warnings, split
 
 TOY = Toy()
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "item.schema.json"

@@ -65,42 +65,37 @@ def assign(loaded: Iterable[Loaded], ratio: Ratio, seed: int) -> dict[str, str]:
     """Return the split of every item id.
 
     Raises:
-        DataError: fewer sources than the ratio needs, or a split that stays empty.
+        DataError: fewer items or groups than the ratio needs, or a split left too small.
     """
     items = list(loaded)
     splits = {one.item.id: split_of(one.source, ratio, seed) for one in items}
-    n_sources = len({one.source for one in items})
     counts = Counter(splits.values())
-    needed = minimum_sources(ratio)
-    if n_sources < needed or any(counts[split] < MINIMUM[split] for split in SPLITS):
-        raise _too_few(items, n_sources, counts, ratio, needed)
-    return splits
+    n_sources = len({one.source for one in items})
+    n_items, n_groups = minimum_items(ratio), minimum_groups(ratio)
+    enough = len(items) >= n_items and n_sources >= n_groups
+    if enough and all(counts[split] >= MINIMUM[split] for split in SPLITS):
+        return splits
+    least = ", ".join(f"{MINIMUM[split]} {split}" for split in SPLITS)
+    shares = ", ".join(f"{split} {counts[split]}" for split in SPLITS)
+    raise DataError(
+        f"This data.ratio needs at least {n_items} items in {n_groups} groups "
+        f"for splits of at least {least}",
+        f"{len(items)} items in {n_sources} groups, which fall into {shares}",
+        f"Add items ({3 * n_items} of them in {3 * n_items} groups are all but sure to do), "
+        "change data.ratio or data.split_seed, or give ready-made splits in data.split_dir",
+    )
 
 
-def minimum_sources(ratio: Ratio) -> int:
-    """Return the fewest sources of which every split's share is at least its `MINIMUM`."""
+def minimum_items(ratio: Ratio) -> int:
+    """Return the fewest items of which every split's share is at least its `MINIMUM`."""
     return max(
         math.ceil(MINIMUM[split] / share) for split, share in zip(SPLITS, ratio, strict=True)
     )
 
 
-def _too_few(
-    items: list[Loaded],
-    n_sources: int,
-    counts: Mapping[str, int],
-    ratio: Ratio,
-    needed: int,
-) -> DataError:
-    least = ", ".join(f"{split} {MINIMUM[split]}" for split in SPLITS)
-    unit = "items" if n_sources == len(items) else "groups"
-    found = f"{len(items)} items" + ("" if unit == "items" else f" in {n_sources} groups")
-    share = ", ".join(f"{split} {counts[split]}" for split in SPLITS)
-    return DataError(
-        f"This data.ratio needs at least {needed} {unit} (in each split at least: {least})",
-        f"{found}, which fall into {share}",
-        f"Add items ({3 * needed} {unit} are all but sure to do), change data.ratio or "
-        "data.split_seed, or give ready-made splits in data.split_dir",
-    )
+def minimum_groups(ratio: Ratio) -> int:
+    """Return the fewest groups of which every split's share is one; an item may be a group."""
+    return max(math.ceil(1 / share) for share in ratio)
 
 
 def limited(ids: Iterable[str], limit: int, seed: int) -> list[str]:
