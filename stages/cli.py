@@ -52,7 +52,7 @@ def find_command(name: str) -> Command:
     if name in by_name:
         return by_name[name]
     close = difflib.get_close_matches(name, by_name, n=1, cutoff=0.5)
-    remedy = f"Did you mean `skilltrail {close[0]}`?" if close else "See `skilltrail --help`"
+    remedy = f"The nearest is `skilltrail {close[0]}`" if close else "See `skilltrail --help`"
     raise UsageError(f"`skilltrail {name}`", "there is no such command", remedy)
 
 

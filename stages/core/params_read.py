@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,8 +25,9 @@ from stages.core.params_knob import (
     is_section,
     knobs_of,
 )
+from stages.core.params_secrets import secret_faults
 from stages.core.params_tree import Fault, Node, node_of, parse
-from stages.core.redact import holds_secret, redact
+from stages.core.redact import redact
 
 FILE = "params.yaml"
 # Names that the reference implementation and other optimizers use for our knobs.
@@ -68,9 +68,18 @@ def load_params(path: Path, environments: Mapping[str, type]) -> Params:
         raise ParamError(f"Reading {path.name}", "there is no such file", remedy) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ParamError(f"Reading {path.name}", str(error), "It must be UTF-8 text") from error
+    return params_from_text(text, path.name, environments)
+
+
+def params_from_text(text: str, name: str, environments: Mapping[str, type]) -> Params:
+    """Return the params in a YAML text; `name` is what errors call it.
+
+    Raises:
+        ParamError: as `load_params`.
+    """
     faults: list[Fault] = []
     tree = parse(text, faults)
-    return _params(tree, environments, faults, path.name)
+    return _params(tree, environments, faults, name)
 
 
 def params_of(values: Mapping[str, Any], environments: Mapping[str, type]) -> Params:
@@ -142,11 +151,18 @@ def _params(
     for key, message in cross_faults(params):
         if not any(fault.key == key for fault in faults):
             faults.append(Fault(key, message, reader.lines.get(key)))
+    secrets = secret_faults(tree, {knob.key.rpartition(".")[2] for knob in knobs_of(Params)})
+    hidden = {fault.key for fault in secrets}
+    faults = secrets + [fault for fault in faults if fault.key not in hidden]
     if faults:
-        faults.sort(key=lambda fault: (fault.line is None, fault.line, fault.key))
-        count = "a fault" if len(faults) == 1 else f"{len(faults)} faults"
-        raise ParamError("\n  ".join([f"{name} has {count}:", *map(str, faults)]))
+        raise ParamError(_complaint(name, faults))
     return params
+
+
+def _complaint(name: str, faults: list[Fault]) -> str:
+    faults = sorted(faults, key=lambda fault: (fault.line is None, fault.line, fault.key))
+    count = "a fault" if len(faults) == 1 else f"{len(faults)} faults"
+    return str(redact("\n  ".join([f"{name} has {count}:", *map(str, faults)])))
 
 
 def _env_params(env: str, tree: Node, environments: Mapping[str, type], reader: _Reader) -> Any:
@@ -217,9 +233,6 @@ class _Reader:
     def value(
         self, values: dict[str, Any], name: str, node: Node, knob: Knob, origin: str
     ) -> None:
-        if is_secret(name, node.value):
-            self.fault(knob.key, SECRET_FAULT, node.line)
-            return
         try:
             values[name] = convert(node, knob)
             self.origins[knob.key] = origin
@@ -227,30 +240,11 @@ class _Reader:
             self.fault(knob.key, str(mismatch), node.line)
 
     def unknown(self, cls: type, name: str, node: Node, prefix: str) -> None:
-        if holds_secret(name) and isinstance(node.value, str) and node.value:
-            self.fault(f"{prefix}{name}", SECRET_FAULT, node.line)
-            return
         keys = [f"{prefix}{knob.key}" for knob in knobs_of(cls)]
         if prefix and not prefix.startswith("envs."):
             keys += [knob.key for knob in knobs_of(Params)]
         message = f"no such key{_nearest(f'{prefix}{name}', keys)}"
         self.fault(f"{prefix}{name}", message, node.line)
-
-
-SECRET_FAULT = (
-    "this looks like a secret, and params are committed; put it into the environment or .env "
-    "and, if it was real, replace it at the provider"
-)
-
-
-def is_secret(name: str, value: Any) -> bool:
-    """Return whether a value of a known knob has the shape of a key, or its name promises the
-    name of an environment variable and the value is none."""
-    if not isinstance(value, str):
-        return False
-    if name.endswith("_env"):
-        return re.fullmatch(r"[A-Z_][A-Z0-9_]*", value) is None
-    return bool(redact(value) != value)
 
 
 def _nearest(key: str, keys: list[str]) -> str:
