@@ -31,6 +31,12 @@ class Part:
             return self.text
         return {"image": self.image, "type": self.image_type, "detail": self.image_detail}
 
+    @staticmethod
+    def from_json(data: Any) -> Part:
+        if isinstance(data, str):
+            return Part(data)
+        return Part("", data["image"], data["type"], data["detail"])
+
 
 @dataclass(frozen=True)
 class Message:
@@ -53,6 +59,15 @@ class Message:
             data["tool_call_id"] = self.tool_call_id
         return data
 
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Message:
+        return Message(
+            role=data["role"],
+            parts=tuple(Part.from_json(part) for part in data["parts"]),
+            tool_calls=tuple(data.get("tool_calls", ())),
+            tool_call_id=data.get("tool_call_id"),
+        )
+
 
 @dataclass(frozen=True)
 class Decoding:
@@ -74,6 +89,10 @@ class Decoding:
             "seed": self.seed,
             "effort": self.effort,
         }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Decoding:
+        return Decoding(**{**data, "stop": tuple(data["stop"])})
 
 
 @dataclass(frozen=True)
@@ -112,6 +131,19 @@ class Request:
             "repeat": self.repeat,
             "turn": self.turn,
         }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Request:
+        return Request(
+            system=data["system"],
+            prompt=data["prompt"],
+            messages=tuple(Message.from_json(message) for message in data["messages"]),
+            decoding=Decoding.from_json(data["decoding"]),
+            schema=data["schema"],
+            tools=tuple(data["tools"]),
+            repeat=data["repeat"],
+            turn=data["turn"],
+        )
 
     def key(self, identity: Mapping[str, Any]) -> str:
         """Return the fact key of this call to a model of this identity."""

@@ -1,0 +1,124 @@
+"""Take secrets out of anything before it is shown, logged or stored.
+
+Three nets, always cast before clipping: the values of environment variables that hold keys,
+fields whose name says that they hold one, and text that has a key's shape. Nothing of a secret
+stays, neither its first nor its last letters. Numbers stay, so `token_budget: 5` is readable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+HIDDEN = "[hidden]"
+
+_NAME_PARTS = (
+    "key",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "credential",
+    "connection_string",
+    "connectionstring",
+    "authorization",
+    "cookie",
+)
+# Names that hold a word of the list above and never a secret.
+_PLAIN_NAMES = frozenset(
+    {
+        "key",
+        "keys",
+        "key_env",
+        "reply_key",
+        "fact_key",
+        "sort_keys",
+        "tokens",
+        "keyword",
+        "keywords",
+        "monkey",
+        "tokenizer",
+        "stop_token",
+    }
+)
+_SHAPES = re.compile(
+    r"""
+      \bsk-[A-Za-z0-9_-]{16,}                           # OpenAI, Anthropic and look-alikes
+    | \b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{20,}        # GitHub
+    | \bgithub_pat_[A-Za-z0-9_]{20,}
+    | \bglpat-[A-Za-z0-9_-]{16,}                        # GitLab
+    | \bhf_[A-Za-z0-9]{20,}                             # Hugging Face
+    | \bxox[abposr]-[A-Za-z0-9-]{10,}                   # Slack
+    | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                     # AWS
+    | \bAIza[A-Za-z0-9_-]{30,}                          # Google
+    | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
+    | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)                   # user:password@ in a URL
+    | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_AUTH_HEADER = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}")
+_ASSIGNED = re.compile(
+    r"""(?ix)
+    (?P<name> ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd|access[_-]?token
+        |auth[_-]?token|client[_-]?secret|x-api-key) [a-z0-9_-]* ["']? \s* [:=] \s* )
+    (?P<value> "[^"]*" | '[^']*' | [^\s,;&"'}]+ )
+    """
+)
+_MIN_VALUE_CHARS = 4  # a shorter value would be hidden in ordinary words
+
+
+def holds_secret(name: str) -> bool:
+    """Return whether a field or variable of this name usually holds a secret."""
+    plain = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_")
+    if plain in _PLAIN_NAMES or plain.endswith(("_tokens", "_token_count", "key_env")):
+        return False
+    return any(part in plain for part in _NAME_PARTS)
+
+
+def secret_values(environ: Mapping[str, str], names: Iterable[str] = ()) -> frozenset[str]:
+    """Return the values to hide: of variables named in `names` or named like a secret."""
+    asked = set(names)
+    return frozenset(
+        value
+        for name, value in environ.items()
+        if (name in asked or holds_secret(name)) and len(value) >= _MIN_VALUE_CHARS
+    )
+
+
+class Redactor:
+    """Hides known values and everything that looks like a secret."""
+
+    def __init__(self, values: Iterable[str] = ()) -> None:
+        known = sorted({v for v in values if len(v) >= _MIN_VALUE_CHARS}, key=len, reverse=True)
+        self._known = re.compile("|".join(re.escape(v) for v in known)) if known else None
+
+    def text(self, text: str) -> str:
+        """Return `text` without secrets. Redact first, clip afterwards."""
+        if self._known is not None:
+            text = self._known.sub(HIDDEN, text)
+        text = _SHAPES.sub(HIDDEN, text)
+        text = _AUTH_HEADER.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
+        return _ASSIGNED.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+
+    def value(self, value: Any, name: str = "") -> Any:
+        """Return a JSON value without secrets; `name` is the field it stands in."""
+        if isinstance(value, Mapping):
+            return {self.text(str(k)): self.value(v, str(k)) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.value(item, name) for item in value]
+        if isinstance(value, (str, bytes)):
+            hide = holds_secret(name) and len(value) > 0
+            return (
+                HIDDEN if hide else self.text(value if isinstance(value, str) else repr(value))
+            )
+        return value
+
+
+def redact(value: Any, values: Iterable[str] = ()) -> Any:
+    """Return `value` (text or JSON) without secrets and without any of `values`."""
+    redactor = Redactor(values)
+    return redactor.text(value) if isinstance(value, str) else redactor.value(value)

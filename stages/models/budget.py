@@ -1,0 +1,149 @@
+"""A hard limit on calls, tokens and money of one role.
+
+The worst case of a call is reserved before it is sent and settled after it, so that any number
+of calls in flight together stay within the limit. A byte is the most that one token of text
+can be too small for: input tokens never exceed the bytes sent, plus a little for each message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from stages.core.errors import BudgetError, ParamError
+from stages.core.model_options import BudgetOptions
+from stages.models.protocol import Decoding, Request
+from stages.models.usage import Price
+
+_PER_MESSAGE_TOKENS = 16  # role names and separators of any known chat template
+_PER_IMAGE_TOKENS = 16_384  # above the largest published count for one image
+
+
+@dataclass(frozen=True)
+class Amount:
+    """Calls, tokens (input and output together) and USD."""
+
+    calls: int = 0
+    tokens: int = 0
+    usd: Fraction = Fraction(0)
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(
+            self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd
+        )
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(
+            self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd
+        )
+
+
+def most_input_tokens(request: Request) -> int:
+    """Return a count that the request's input tokens cannot exceed."""
+    texts = [request.system, request.prompt if request.prompt is not None else ""]
+    images = 0
+    for message in request.messages:
+        texts.extend(part.text for part in message.parts)
+        texts.extend(json.dumps(dict(call)) for call in message.tool_calls)
+        images += sum(part.image is not None for part in message.parts)
+    texts.extend(json.dumps(dict(tool)) for tool in request.tools)
+    if request.schema is not None:
+        texts.append(json.dumps(dict(request.schema)))
+    written = sum(len(text.encode("utf-8")) for text in texts)
+    parts = len(request.messages) + len(request.tools) + 2
+    return written + parts * _PER_MESSAGE_TOKENS + images * _PER_IMAGE_TOKENS
+
+
+class Budget:
+    """What one role may still spend. `spent` is what counts already (an earlier part of the
+    same run); safe for any number of tasks of one event loop."""
+
+    def __init__(
+        self,
+        role: str,
+        limits: BudgetOptions,
+        price: Price | None = None,
+        spent: Amount | None = None,
+    ) -> None:
+        self.role, self.limits, self.price = role, limits, price
+        self.spent = Amount() if spent is None else spent
+        self._held: list[Amount] = []
+        self._waiting: list[asyncio.Future[None]] = []
+        self._usd = None if limits.usd is None else Fraction(str(limits.usd))
+
+    @property
+    def unlimited(self) -> bool:
+        limits = self.limits
+        return limits.calls is None and limits.tokens is None and limits.usd is None
+
+    def worst_case(self, request: Request, decoding: Decoding) -> Amount:
+        """Return the most that one call can use.
+
+        Raises:
+            ParamError: a token or money limit is set and nothing caps the reply.
+        """
+        if self.limits.tokens is None and (self.limits.usd is None or self.price is None):
+            return Amount(calls=1)
+        if decoding.max_tokens is None:
+            raise ParamError(
+                f"{self.role}.max_tokens",
+                "missing, while a token or money budget is set",
+                "Set the longest reply, so that the most a call can cost is known before it",
+            )
+        sent, back = most_input_tokens(request), decoding.max_tokens
+        usd = Fraction(0) if self.price is None else self.price.most(sent, back)
+        return Amount(calls=1, tokens=sent + back, usd=usd)
+
+    async def reserve(self, amount: Amount) -> Amount:
+        """Hold `amount`; wait while calls in flight may still give some of theirs back.
+
+        Raises:
+            BudgetError: it does not fit, and nothing in flight can change that.
+        """
+        while (over := self._exceeded(amount)) is not None:
+            if not self._held:
+                raise BudgetError(
+                    f"{self.role}.budget.{over} is used up",
+                    f"{self._state(over)}; the next call could need "
+                    f"{_shown(getattr(amount, over))} more",
+                    f"What was paid for is kept. Raise {self.role}.budget.{over} and run again",
+                )
+            freed = asyncio.get_running_loop().create_future()
+            self._waiting.append(freed)
+            await freed
+        self._held.append(amount)
+        return amount
+
+    def settle(self, held: Amount, usage: Mapping[str, int] | None) -> None:
+        """Replace a hold by what was used; None = unknown, so the worst case counts."""
+        self._held.remove(held)
+        used = held
+        if usage is not None:
+            usd = Fraction(0) if self.price is None else self.price.cost(usage)
+            used = Amount(1, usage.get("input", 0) + usage.get("output", 0), usd)
+        self.spent = self.spent + used
+        waiting, self._waiting = self._waiting, []
+        for freed in waiting:
+            if not freed.done():
+                freed.set_result(None)
+
+    def _exceeded(self, amount: Amount) -> str | None:
+        total = sum(self._held, self.spent + amount)
+        limits = self.limits
+        if limits.calls is not None and total.calls > limits.calls:
+            return "calls"
+        if limits.tokens is not None and total.tokens > limits.tokens:
+            return "tokens"
+        if self._usd is not None and total.usd > self._usd:
+            return "usd"
+        return None
+
+    def _state(self, over: str) -> str:
+        return f"{_shown(getattr(self.spent, over))} of {getattr(self.limits, over):g} used"
+
+
+def _shown(value: int | Fraction) -> str:
+    return str(value) if isinstance(value, int) else f"{float(value):.6g} USD"
