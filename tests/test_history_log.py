@@ -319,6 +319,8 @@ class Failing:
     def flush(self, events: object) -> None:
         raise ProjectionError("the commits", "the disk is full")
 
+    close = flush
+
 
 class Counting:
     """A projection that remembers how much of the log it was shown."""
@@ -329,6 +331,8 @@ class Counting:
     def flush(self, events: object) -> None:
         assert isinstance(events, list)
         self.seen.append(len(events))
+
+    close = flush
 
 
 def test_a_projection_sees_the_whole_log_at_each_flush(tmp_path: Path) -> None:

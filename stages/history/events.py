@@ -4,8 +4,9 @@ An event is one line of canonical JSON, `{"data":…,"id":…,"prev":…,"seq":n
 id is the SHA-256 of the canonical form without `id`; since `prev` is inside, an id covers the
 whole past. The bytes are the event: what is parsed from them is only a view.
 
-Every type has a schema in `schemas/events/`, compiled once and checked whenever an event is
-made or read.
+Every type has a schema in `schemas/events/`, compiled once and checked when an event is made
+and when its data are read. Data are read at first use, so that a question about one version
+does not parse ten thousand rollouts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 from jsonschema_rs import Draft202012Validator
@@ -63,17 +64,35 @@ class Event:
     Attributes:
         seq: line number in its log, from 1.
         prev: id of the event before, None for the first of all.
-        data: what happened; treat it as frozen.
         line: the canonical bytes, without the newline.
     """
 
     seq: int
     type: str
     prev: str | None
-    data: Mapping[str, Any]
     id: str
     line: bytes = field(repr=False, compare=False)
     v: int = VERSION
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """What happened, parsed from `line` and held against the schema; treat it as frozen.
+
+        Raises:
+            FaultError: the data break the schema of the event's type.
+        """
+        try:
+            event = json.loads(self.line)
+        except (ValueError, RecursionError) as error:
+            raise FaultError(self.name, f"is not JSON: {error}") from error
+        check_schema(event, self.name)
+        data: Mapping[str, Any] = event["data"]
+        return data
+
+    @property
+    def name(self) -> str:
+        """What messages call the event, e.g. `event 12 (gate.judged)`."""
+        return f"event {self.seq} ({self.type})"
 
 
 def make_event(type: str, data: Mapping[str, Any], *, seq: int, prev: str | None) -> Event:
@@ -94,15 +113,14 @@ def make_event(type: str, data: Mapping[str, Any], *, seq: int, prev: str | None
         ) from error
     event = {**body, "id": id}
     check_schema(event, f"event {seq} ({type})")
-    return Event(seq, type, prev, body["data"], id, canonical(event).encode())
+    return Event(seq, type, prev, id, canonical(event).encode())
 
 
 def parse_event(line: bytes, where: str) -> Event:
-    """Return the event that `line` (without its newline) holds.
+    """Return the event that `line` (without its newline) holds; its data are not read yet.
 
     Raises:
-        FaultError: names `where`; the line is no event, its id is not that of its bytes, or its
-            data break the schema.
+        FaultError: names `where`; the line is no event, or its id is not that of its bytes.
     """
     match = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
     if match is None or not line.startswith(_HEAD):
@@ -115,12 +133,8 @@ def parse_event(line: bytes, where: str) -> Event:
     id = match["id"].decode()
     if hashlib.sha256(line[:cut] + line[cut + _ID_BYTES :]).hexdigest() != id:
         raise FaultError(where, "its id does not match its content", "the line was changed")
-    try:
-        event = json.loads(line)
-    except ValueError as error:
-        raise FaultError(where, f"is not JSON: {error}") from error
-    check_schema(event, where)
-    return Event(event["seq"], event["type"], event["prev"], event["data"], id, line)
+    prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
+    return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
 
 
 def recorded(value: Any, name: str = "") -> Any:

@@ -29,10 +29,22 @@ class Repair:
 
 
 def read_log(path: Path, *, after: Event | None = None, continues: bool = False) -> list[Event]:
-    """Return all events of the log at `path`; for the arguments see `chained`.
+    """Return all events of the log at `path`, each checked; for the arguments see `chained`.
 
     Raises:
         FaultError: names the first line that is torn, changed, missing or out of order.
+    """
+    events = scan_log(path, after=after, continues=continues)
+    for event in events:
+        _ = event.data
+    return events
+
+
+def scan_log(path: Path, *, after: Event | None = None, continues: bool = False) -> list[Event]:
+    """Return all events as `read_log` does, but check each one's data only when it is used.
+
+    Raises:
+        FaultError: as `read_log`, and later when data that break their schema are used.
     """
     data = _bytes(path)
     if data and not data.endswith(b"\n"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from stages.core.document import raw_lines
 from stages.core.errors import FaultError
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -22,7 +23,7 @@ def patched(before: str, diff: str) -> str:
     Raises:
         FaultError: the diff is malformed or does not fit `before`.
     """
-    old = split_lines(before)
+    old = raw_lines(before)
     new: list[str] = []
     at = 0
     for start, removed, added in _hunks(diff):
@@ -33,15 +34,9 @@ def patched(before: str, diff: str) -> str:
     return "".join(new + old[at:])
 
 
-def split_lines(text: str) -> list[str]:
-    """Return the lines of `text` with their newlines; only LF ends a line."""
-    lines = text.split("\n")
-    return [line + "\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-
-
 def _hunks(diff: str) -> Iterator[tuple[int, list[str], list[str]]]:
     """Yield (0-based start, old lines, new lines) of each hunk."""
-    lines = split_lines(diff)
+    lines = raw_lines(diff)
     at = next((n for n, line in enumerate(lines) if line.startswith("@@")), len(lines))
     if lines and at == len(lines):
         raise FaultError("recorded diff", "has no hunk")

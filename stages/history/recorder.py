@@ -36,6 +36,9 @@ class Projection(Protocol):
             ProjectionError: it could not; the log is safe and the next flush tries again.
         """
 
+    def close(self, events: Sequence[Event]) -> None:
+        """Catch up for good: nothing more is told. Raises as `flush`."""
+
 
 class Recorder:
     """Writes one run's live log, deriving again what already stands there.
@@ -102,23 +105,27 @@ class Recorder:
     def flush(self) -> None:
         """Make all events durable, then let the projection catch up."""
         self._log.flush()
-        if self._projection is None:
-            return
-        try:
-            self._projection.flush(self.events)
-        except ProjectionError as error:
-            self._report("projection.failed", {"message": str(error)})
+        if self._projection is not None:
+            self._project(self._projection.flush)
 
     def finish(self) -> None:
         """End the log with the last event told; what stood after it is superseded."""
         if self.deriving:
             self._supersede("nothing")
-        self.flush()
-        self._log.close()
+        self.close()
 
     def close(self) -> None:
-        """Keep what there is; the run may go on another time."""
+        """Keep what there is; the run may go on another time. Closing twice does no harm."""
         self._log.close()
+        if self._projection is not None:
+            self._project(self._projection.close)
+            self._projection = None
+
+    def _project(self, step: Callable[[Sequence[Event]], None]) -> None:
+        try:
+            step(self.events)
+        except ProjectionError as error:
+            self._report("projection.failed", {"message": str(error)})
 
     def _supersede(self, type: str) -> None:
         """Keep the standing log beside and start the log anew with what was told so far."""

@@ -86,13 +86,13 @@ class Replay:
             try:
                 text = patched(self._skill, event.data["diff"])
             except FaultError as error:
-                raise FaultError(f"event {event.seq} ({event.type})", str(error)) from error
+                raise FaultError(event.name, str(error)) from error
         return _checked(event, text, event.data["candidate"])
 
     def _advance(self, event: Event) -> None:
         text = self._skill if event.data["candidate"] is None else self._candidate
         if text is None:
-            raise FaultError(f"event {event.seq} ({event.type})", "there is no candidate")
+            raise FaultError(event.name, "there is no candidate")
         self._skill = _checked(event, text, event.data["digest"])
         self._version = event.data["version"]
         self._candidate = None
@@ -104,7 +104,7 @@ def _checked(event: Event, text: str, digest: str) -> str:
     found = text_digest(text)
     if found != digest:
         raise FaultError(
-            f"event {event.seq} ({event.type})",
+            event.name,
             f"the text rebuilt from the log has digest {found[:12]}, recorded is {digest[:12]}",
         )
     return text

@@ -1,0 +1,157 @@
+"""The one door to git: plumbing commands that touch refs and objects and nothing else.
+
+HEAD, index, work tree, branches and stashes are never named here. Hooks, signing and the
+user's identity are not used, and `gc` is never started. Works on the common git directory, so
+that a linked worktree, a project in a sub-folder and a bare repository are all the same.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from git import Git, GitCommandError, InvalidGitRepositoryError, NoSuchPathError, Repo
+
+from stages.core.errors import SkilltrailError
+
+_PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+# What git says when another process holds a lock or has moved a ref meanwhile.
+_BUSY = (".lock", "cannot lock", "unable to lock", "not updating", "reference already exists")
+
+
+class GitError(SkilltrailError):
+    """Git refused or is not there; `busy` when another process was at the same refs."""
+
+    def __init__(self, asked: str, found: str, remedy: str = "", *, busy: bool = False) -> None:
+        super().__init__(asked, found, remedy)
+        self.busy = busy
+
+
+class GitDoor:
+    """Plumbing on one repository, named by its common git directory."""
+
+    def __init__(self, git_dir: Path) -> None:
+        self.git_dir = git_dir
+        self._git = Git(str(git_dir))
+
+    @staticmethod
+    def find(folder: Path) -> GitDoor | None:
+        """Return the door to the repository that `folder` is in, or None outside of git."""
+        try:
+            with Repo(folder, search_parent_directories=True) as repo:
+                return GitDoor(Path(repo.common_dir).resolve())
+        except (InvalidGitRepositoryError, NoSuchPathError):
+            return None
+
+    def run(self, *args: str, stdin: bytes | None = None) -> bytes:
+        """Return what a git command prints.
+
+        Raises:
+            GitError: it failed.
+        """
+        process = self._start(args)
+        out, error = process.communicate(stdin)
+        if process.returncode != 0:
+            raise _failed(args[0], error)
+        return out
+
+    def object_format(self) -> str:
+        """Return `sha1` or `sha256`."""
+        return self.run("rev-parse", "--show-object-format").decode().strip()
+
+    def refs(self, *prefixes: str) -> dict[str, str]:
+        """Return the commit (or other object) of every ref under `prefixes`."""
+        out = self.run("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+        rows = (line.split(" ", 1) for line in out.decode().splitlines())
+        return {name: sha for sha, name in rows}
+
+    def history(self, tip: str) -> list[str]:
+        """Return the commits that `tip` holds, newest first."""
+        return self.run("rev-list", "--first-parent", tip, "--").decode().split()
+
+    def update_refs(self, commands: Iterable[str]) -> None:
+        """Carry out `update-ref --stdin` commands, all or none.
+
+        Raises:
+            GitError: a ref was not what a command expects, or is locked.
+        """
+        lines = "".join(f"{command}\n" for command in commands)
+        if lines:
+            self.run("update-ref", "--stdin", stdin=lines.encode())
+
+    def fast_import(self, stream: Iterable[bytes]) -> None:
+        """Feed a stream to `git fast-import`; refs move only after the whole stream is in.
+
+        Raises:
+            GitError: it failed, or a ref would not have moved forward.
+        """
+        process = self._start(("fast-import", "--quiet", "--done", "--date-format=raw"))
+        if process.stdin is None:
+            raise GitError("git fast-import", "has no input")
+        broken = _feed(process.stdin, stream)
+        _, error = process.communicate()
+        if process.returncode != 0 or broken:
+            raise _failed("fast-import", error)
+
+    def files(self, commits: Sequence[str], name: str) -> Iterator[bytes]:
+        """Yield the content of file `name` in each of `commits`.
+
+        Raises:
+            GitError: a commit has no such file.
+        """
+        wanted = "".join(f"{commit}:{name}\n" for commit in commits)
+        out = self.run("cat-file", "--batch", stdin=wanted.encode())
+        at = 0
+        for commit in commits:
+            end = out.index(b"\n", at)
+            head = out[at:end].split(b" ")
+            if len(head) != 3 or not head[2].isdigit():
+                raise GitError(f"commit {commit[:12]}", f"has no file {name}")
+            start, size = end + 1, int(head[2])
+            yield out[start : start + size]
+            at = start + size + 1
+
+    def _start(self, args: Sequence[str]) -> subprocess.Popen[bytes]:
+        command = ["git", f"--git-dir={self.git_dir}", *_PLAIN, *args]
+        try:
+            started = self._git.execute(
+                command,
+                as_process=True,
+                istream=subprocess.PIPE,
+                env=_environment(self.git_dir),
+            )
+        except GitCommandError as error:
+            raise GitError("git", str(error), "Install git") from error
+        process: subprocess.Popen[bytes] | None = started.proc
+        if process is None:
+            raise GitError("git", "did not start")
+        return process
+
+
+def _environment(git_dir: Path) -> Mapping[str, str]:
+    """Keep what a hook or a quarantine set in the environment from leading elsewhere."""
+    return {
+        "GIT_OBJECT_DIRECTORY": str(git_dir / "objects"),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+        "GIT_NAMESPACE": "",
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+
+
+def _feed(stdin: IO[bytes], stream: Iterable[bytes]) -> bool:
+    """Write the stream; True when git closed its end early."""
+    try:
+        for part in stream:
+            stdin.write(part)
+    except BrokenPipeError:
+        return True
+    return False
+
+
+def _failed(command: str, error: bytes | None) -> GitError:
+    words = (error or b"").decode("utf-8", "replace").strip()
+    last = words.splitlines()[-1] if words else "failed without a word"
+    busy = any(sign in words.lower() for sign in _BUSY)
+    return GitError(f"git {command}", last, busy=busy)
