@@ -2,7 +2,7 @@
 
 A line is canonical JSON, `{"digest","key","kind","value"}`, where `digest` is the SHA-256 of
 the canonical form without it. Lines are sorted by key; a shard holds the keys of one hex
-prefix, as short as keeps every shard within `SHARD_BYTES`. So the same facts give the same
+prefix, as short as keeps every shard within `shard_bytes`. So the same facts give the same
 bytes, and a new fact changes one shard.
 """
 
@@ -12,15 +12,16 @@ import hashlib
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
 from stages.core.canon import canonical
 from stages.core.errors import FaultError, SkilltrailError
+from stages.core.files import write_atomic
 from stages.store.errors import unwritable
 from stages.store.facts import FactStore
-from stages.store.files import make_folder, replace_file, write_synced
+from stages.store.files import make_folder, write_synced
 from stages.store.protocol import KINDS, Fact, Store
 
 SHARD_BYTES = 4_000_000
@@ -54,7 +55,9 @@ def fact_of(line: bytes) -> Fact:
     return fact
 
 
-def export_shards(store: Store, keys: Iterable[str], folder: Path) -> int:
+def export_shards(
+    store: Store, keys: Iterable[str], folder: Path, shard_bytes: int = SHARD_BYTES
+) -> int:
     """Make `folder` hold exactly the facts of `keys`; return their number.
 
     All shards are written beside the folder first and then renamed one by one; whenever that
@@ -78,7 +81,7 @@ def export_shards(store: Store, keys: Iterable[str], folder: Path) -> int:
     make_folder(draft)
     make_folder(folder)
     try:
-        digests = _write_shards(store, wanted, prefix_length(sizes), draft)
+        digests = _write_shards(store, wanted, prefix_length(sizes, shard_bytes), draft)
         _swap(draft, folder, set(digests))
     finally:
         _clear(draft)
@@ -133,13 +136,16 @@ def shard_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("shard*.jsonl")) if folder.is_dir() else []
 
 
-def prefix_length(sizes: dict[str, int]) -> int:
-    """Return the shortest prefix length at which no shard exceeds `SHARD_BYTES`."""
+def prefix_length(sizes: Mapping[str, int], shard_bytes: int = SHARD_BYTES) -> int:
+    """Return the shortest prefix length at which no shard exceeds `shard_bytes`.
+
+    `sizes` is the bytes of each fact's value by key. A single fact may exceed the limit.
+    """
     for length in range(_LONGEST_PREFIX):
         shards: Counter[str] = Counter()
         for key, size in sizes.items():
             shards[key[:length]] += size + _LINE_OVERHEAD_BYTES
-        if not shards or max(shards.values()) <= SHARD_BYTES:
+        if not shards or max(shards.values()) <= shard_bytes:
             return length
     return _LONGEST_PREFIX
 
@@ -186,6 +192,6 @@ def drop_kind(folder: Path, kind: str) -> int:
         facts = read_shard(path, path.read_bytes())
         kept = [fact for fact in facts if fact.kind != kind]
         if len(kept) < len(facts):
-            replace_file(path, b"".join(map(line_of, kept)))
+            write_atomic(path, b"".join(map(line_of, kept)).decode("utf-8"))
             dropped += len(facts) - len(kept)
     return dropped

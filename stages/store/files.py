@@ -1,11 +1,10 @@
-"""Whole files, written so that a reader sees the old bytes or the new ones, never a part."""
+"""Folders and files of the live state, with the one message when the system refuses."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from stages.core.errors import SkilltrailError
 from stages.store.errors import unwritable
 
 
@@ -37,20 +36,20 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put `data` in place of the file at `path` in one rename.
+    """Put `data` in place of the file at `path` in one rename, without waiting for the disk.
 
-    The old name is replaced, not written through, so a link into a cache stays whole.
+    For figures that are written often: a killed process leaves whole ones, a power cut may
+    leave older ones. `stages.core.files.write_atomic` waits.
 
     Raises:
         SkilltrailError: the system refused; the old file stands.
     """
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        write_synced(draft, data)
-        os.replace(draft, path)
+        try:
+            draft.write_bytes(data)
+            os.replace(draft, path)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
-        draft.unlink(missing_ok=True)
         raise unwritable(path, error) from error
-    except SkilltrailError:
-        draft.unlink(missing_ok=True)
-        raise

@@ -43,7 +43,7 @@ class Ops:
         """
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         record = {"time": now, "pid": os.getpid(), "type": type, **self._redacted(fields)}
-        line = json.dumps(cleaned(record), ensure_ascii=False, default=str) + "\n"
+        line = json.dumps(cleaned(record), ensure_ascii=False) + "\n"
         self._append(("\n" + line if self._torn else line).encode("utf-8"))
 
     def _append(self, data: bytes) -> None:
@@ -65,13 +65,13 @@ class Ops:
             )
 
     def _redacted(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self._redact(value)
+        if value is None or isinstance(value, (bool, int, float)):
+            return value
         if isinstance(value, dict):
             return {self._redact(str(k)): self._redacted(v) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
             return [self._redacted(item) for item in value]
-        return value
+        return self._redact(str(value))
 
 
 class NullOps(Ops):
