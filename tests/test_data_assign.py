@@ -50,7 +50,7 @@ def test_too_few_items_are_refused_even_where_luck_would_fill_every_split(seed: 
 
 def test_too_few_groups_are_refused_however_many_items_they_hold() -> None:
     items = [loaded(f"i{k}", group=f"g{k % 3}") for k in range(300)]
-    with pytest.raises(DataError, match="20 items in 10 groups.*: 300 items in 3 groups"):
+    with pytest.raises(DataError, match="20 items from 10 sources.*: 300 items from 3 sources"):
         assign(items, RATIO, 42)
 
 

@@ -268,6 +268,17 @@ def test_a_missing_split_is_named_with_what_was_found(tmp_path: Path) -> None:
         run(tmp_path, split_dir="mine")
 
 
+def test_a_folder_of_side_files_is_no_split(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "data/toy/items.jsonl", toy_records(60))
+    (tmp_path / "data/toy/train").mkdir()
+    (tmp_path / "data/toy/train/page.png").write_bytes(b"png")
+    assert run(tmp_path).manifest["how"] == "ratio 2:1:7"
+    ready_made(tmp_path)
+    (tmp_path / "mine/val").mkdir()
+    (tmp_path / "mine/.train.jsonl.swp").write_bytes(b"")
+    assert run(tmp_path, split_dir="mine").manifest["how"] == "ready-made"
+
+
 def test_several_items_files_are_an_error(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         write_jsonl(tmp_path / "data/toy" / name, toy_records(100))

@@ -20,14 +20,14 @@ class ToyParams:
     pass
 
 
-@dataclass(frozen=True)
+@dataclass
 class Toy:
     """Items are `{id, q, a}`; a reply is right when it equals `a`."""
 
     name: ClassVar[str] = "toy"
     version: ClassVar[str] = "toy/1"
     Params: ClassVar[type] = ToyParams
-    params: Any = ToyParams()
+    params: Any = None
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         for field in ("id", "q"):

@@ -71,17 +71,17 @@ def assign(loaded: Iterable[Loaded], ratio: Ratio, seed: int) -> dict[str, str]:
     splits = {one.item.id: split_of(one.source, ratio, seed) for one in items}
     counts = Counter(splits.values())
     n_sources = len({one.source for one in items})
-    n_items, n_groups = minimum_items(ratio), minimum_groups(ratio)
-    enough = len(items) >= n_items and n_sources >= n_groups
+    least_items, least_sources = minimum_items(ratio), minimum_sources(ratio)
+    enough = len(items) >= least_items and n_sources >= least_sources
     if enough and all(counts[split] >= MINIMUM[split] for split in SPLITS):
         return splits
     least = ", ".join(f"{MINIMUM[split]} {split}" for split in SPLITS)
     shares = ", ".join(f"{split} {counts[split]}" for split in SPLITS)
     raise DataError(
-        f"This data.ratio needs at least {n_items} items in {n_groups} groups "
+        f"This data.ratio needs at least {least_items} items from {least_sources} sources "
         f"for splits of at least {least}",
-        f"{len(items)} items in {n_sources} groups, which fall into {shares}",
-        f"Add items ({3 * n_items} of them in {3 * n_items} groups are all but sure to do), "
+        f"{len(items)} items from {n_sources} sources, which fall into {shares}",
+        f"Add items ({3 * least_items} from as many sources are all but sure to do), "
         "change data.ratio or data.split_seed, or give ready-made splits in data.split_dir",
     )
 
@@ -93,8 +93,8 @@ def minimum_items(ratio: Ratio) -> int:
     )
 
 
-def minimum_groups(ratio: Ratio) -> int:
-    """Return the fewest groups of which every split's share is one; an item may be a group."""
+def minimum_sources(ratio: Ratio) -> int:
+    """Return the fewest sources (groups, items without one) that give each split its share."""
     return max(math.ceil(1 / share) for share in ratio)
 
 

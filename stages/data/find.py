@@ -100,11 +100,12 @@ def _split_file(root: Path, folder: Path, split: str) -> Path:
 
 
 def _candidates(folder: Path, names: tuple[str, ...]) -> list[Path]:
-    """Return the item files and subfolders of `folder` that bear one of `names`, sorted."""
+    """Return the item files, and subfolders with item files, that bear one of `names`."""
     return [
         path
         for path in _visible(folder)
-        if (path.is_dir() and path.name in names) or (_is_items(path) and path.stem in names)
+        if (path.name in names and path.is_dir() and any(map(_is_items, _visible(path))))
+        or (path.stem in names and _is_items(path))
     ]
 
 
@@ -134,7 +135,14 @@ def _is_items(path: Path) -> bool:
 
 
 def _visible(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        raise DataError(
+            f"The folder {folder.name} cannot be read",
+            str(error.strerror),
+            "Check its permissions",
+        ) from error
 
 
 def _several(root: Path, folder: Path, found: list[Path], purpose: str) -> DataError:
