@@ -1,7 +1,7 @@
 """The `report` stage: metrics.json, curve.tsv and the page, from the two logs.
 
-    in    skills/events.jsonl, reports/out/evaluation.jsonl
-    out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
+in    skills/events.jsonl, reports/out/evaluation.jsonl
+out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from stages.history.events import Event
 METRICS = ("hard", "soft")
 COLUMNS = (
     "step", "epoch", "train_hard", "train_soft", "candidate_hard", "candidate_soft", "before",
-    "after", "best", "verdict", "lr", "merged", "selected", "applied", "skill_tokens", "version",
+    "after", "best", "verdict", "lr", "merged", "selected", "applied", "skill_tokens",
+    "version",
 )  # fmt: skip
 
 Scores = dict[str, Score]

@@ -12,7 +12,6 @@ from dataclasses import replace
 from fractions import Fraction
 
 from stages.core.canon import text_digest
-from stages.core.edit import EditStatus
 from stages.core.score import Score, exact_mean
 from stages.core.tokens import count_tokens
 from stages.gate import GateRule, Judge, Verdict, gate_order
@@ -37,7 +36,8 @@ async def judge_candidate(
     stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text)
     async with aclosing(stream):
         async for rollout in stream:
-            run.rollouts.require([rollout])
+            if rule.min_coverage == 1:
+                run.rollouts.require([rollout])
             rollouts.append(rollout)
             if judge.add(rollout.score):
                 break
@@ -128,7 +128,6 @@ def _accept(
     mean = mean_of(run.gate_rule, scores)
     is_best = mean > state.best.mean
     version = state.version + 1
-    applied = [r.edit for r in candidate.results if r.status is EditStatus.APPLIED]
     run.history.append(
         "skill.versioned",
         {
@@ -141,12 +140,10 @@ def _accept(
             "patch": built.patch,
             "candidate": built.event,
             "gate": gate_seq,
-            "edits": applied,
-            "not_applied": [
-                r.edit for r in candidate.results if r.status is not EditStatus.APPLIED
-            ],
-            "lines_added": candidate.lines_added,
-            "lines_removed": candidate.lines_removed,
+            "edits": list(candidate.applied),
+            "not_applied": list(candidate.not_applied),
+            "lines_added": candidate.added,
+            "lines_removed": candidate.removed,
             "tokens": count_tokens(candidate.text),
         },
     )

@@ -67,7 +67,8 @@ async def take_step(run: Run, state: State, step: Step) -> State:
     built = update(run, state, edits, epoch=step.epoch, step=step.step, patch=merged.id)
     record = with_candidate(record, merged.edits, edits, built.candidate.results)
     if not built.usable:
-        reason = "; ".join(built.faults) if built.faults else "no edit took effect"
+        faults = built.candidate.faults
+        reason = "; ".join(faults) if faults else "no edit took effect"
         return end_step(run, state, record, reason)
 
     state, record = await judge_candidate(run, state, built, record)

@@ -12,7 +12,7 @@ from types import TracebackType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from stages.console import say, stderr_console
+from stages.console import console, say
 from stages.optimizers.protocol import StepRecord
 from stages.run import State
 
@@ -27,7 +27,6 @@ class Progress:
         self.made = self.reused = 0
         self._total = total
         self._started = self._told = time.monotonic()
-        console = stderr_console()
         self._live = console.is_terminal
         self._bar = Bar(
             TextColumn("{task.description}"),

@@ -60,8 +60,8 @@ class Rollouts:
     """Makes or recalls rollouts of one environment by one target.
 
     Args:
-        gaps: names this run when it may go on with missing items (`gate.min_coverage` < 1);
-            a gap is then itself a fact of this run, so that reruns agree.
+        gaps: the run's name. When it may go on with missing items (`min_coverage` < 1), a
+            gap is itself a fact of this run, so that reruns agree.
     """
 
     def __init__(
@@ -71,10 +71,12 @@ class Rollouts:
         store: Store,
         counter: Counter,
         *,
-        gaps: str | None = None,
+        gaps: str = "",
+        min_coverage: float = 1.0,
     ) -> None:
         self.env, self.target, self.store, self.counter = env, target, store, counter
-        self._gaps = gaps
+        self.min_coverage = min_coverage
+        self._gaps = gaps if min_coverage < 1 else None
 
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
         """Return the fact key: all that determines the rollout, and neither gold nor place."""
@@ -93,22 +95,27 @@ class Rollouts:
         """Return the rollouts of `items`, in their order.
 
         Raises:
-            IncompleteError: some have no reply, and this run may not go on without them.
+            IncompleteError: more have no reply than this run may go on without.
         """
         done = [rollout async for rollout in self.in_order(items, skill, repeat)]
         self.require(done)
         return done
 
-    def require(self, rollouts: Iterable[Rollout]) -> None:
-        """Raise when a rollout is missing and this run may not go on without it."""
+    def require(self, rollouts: Sequence[Rollout]) -> None:
+        """Raise when more rollouts are missing than this run may go on without."""
         missing = [r for r in rollouts if r.score.outcome is Outcome.MISSING]
-        if missing and self._gaps is None:
-            raise IncompleteError(
-                f"{len(missing)} rollout(s) got no reply, first item {missing[0].item.id!r}",
-                missing[0].score.reason,
-                "Nothing was scored 0 for it and everything paid for is kept: "
-                "mend the cause and run the same command again",
-            )
+        if len(rollouts) - len(missing) >= self.min_coverage * len(rollouts):
+            return
+        leave = (
+            f" (gate.min_coverage is {self.min_coverage:g})" if self.min_coverage < 1 else ""
+        )
+        raise IncompleteError(
+            f"{len(missing)} of {len(rollouts)} rollouts got no reply{leave}, "
+            f"first item {missing[0].item.id!r}",
+            missing[0].score.reason,
+            "Nothing was scored 0 for it and everything paid for is kept: "
+            "mend the cause and run the same command again",
+        )
 
     async def in_order(
         self, items: Iterable[Item], skill: str, repeat: int = 0

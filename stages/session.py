@@ -36,11 +36,15 @@ class Session:
     ops: Ops
     progress: Progress
 
-    def rollouts(self, *, gaps: str | None = None) -> Rollouts:
-        """Return the door to rollouts; `gaps` names a run that may go on with missing ones."""
-        may_miss = self.params.gate.min_coverage < 1
+    def rollouts(self, gaps: str = "") -> Rollouts:
+        """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
         return Rollouts(
-            self.env, self.target, self.store, self, gaps=gaps if may_miss else None
+            self.env,
+            self.target,
+            self.store,
+            self,
+            gaps=gaps,
+            min_coverage=self.params.gate.min_coverage if gaps else 1.0,
         )
 
     def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stages.core.apply import Candidate, apply_edits
+from stages.core.apply import TAG, Candidate, apply_edits
 from stages.core.canon import text_digest
-from stages.core.diffs import unified_diff
 from stages.core.edit import Edit
-from stages.core.structure import structure_faults
 from stages.core.tokens import count_tokens
 from stages.run import Run, State
 
@@ -23,14 +21,13 @@ class Built:
     """A recorded candidate. `event` is the sequence number of its `candidate.built`."""
 
     candidate: Candidate
-    faults: tuple[str, ...]
     patch: str
     event: int
 
     @property
     def usable(self) -> bool:
         """True when it differs from its parent and is a well-formed document."""
-        return self.candidate.changed and not self.faults
+        return self.candidate.changed and not self.candidate.faults
 
 
 def update(
@@ -46,7 +43,6 @@ def update(
 ) -> Built:
     """Build and record the candidate of `edits`; `owner` may write its protected region."""
     candidate = apply_edits(state.skill, edits, owner=owner)
-    faults = tuple(structure_faults(candidate.text)) if candidate.changed else ()
     event = run.history.append(
         "candidate.built",
         {
@@ -57,11 +53,11 @@ def update(
             "parent": state.digest,
             "candidate": text_digest(candidate.text),
             "results": [result.to_json() for result in candidate.results],
-            "faults": list(faults),
-            "diff": unified_diff(state.skill, candidate.text),
+            "faults": list(candidate.faults),
+            "diff": candidate.diff,
             "tokens": count_tokens(candidate.text),
-            "rule": "apply/1",
+            "rule": TAG,
             "reply": None,
         },
     )
-    return Built(candidate, faults, patch, event.seq)
+    return Built(candidate, patch, event.seq)

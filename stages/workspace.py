@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from stages.core.params import Params
-from stages.core.params_read import FILE, read_params
+from stages.core.params_read import FILE
+from stages.core.params_read import load_params as read_params
 from stages.envs.protocol import Environment
 from stages.envs.registry import ParamClasses, load_environment
 
