@@ -16,8 +16,8 @@ from stages.data.overlap import (
     overlap_counts,
     overlaps,
     refuse_overlaps,
-    warnings_for,
 )
+from stages.data.suspect import warnings_for
 from stages.envs.protocol import Where
 
 
@@ -78,7 +78,7 @@ def test_the_same_question_in_train_and_test_is_refused_with_both_places() -> No
         loaded("9", "what is the height of mount foo", "test"),
     )
     found = overlaps(ones, in_place(*ones))
-    assert [overlap.items for overlap in found] == [{"train": "1", "test": "9"}]
+    assert [overlap.items for overlap in found] == [(("train", "1"), ("test", "9"))]
     with pytest.raises(DataError) as caught:
         refuse_overlaps(found, ones)
     for part in (
@@ -105,6 +105,14 @@ def test_nothing_shared_is_no_overlap_and_nothing_is_raised() -> None:
     found = overlaps(ones, in_place(*ones))
     assert found == []
     refuse_overlaps(found, ones)
+
+
+def test_in_ratio_mode_one_content_from_two_sources_is_refused_whatever_the_luck() -> None:
+    ones = [loaded("1", "Same?"), loaded("2", "same")]
+    found = overlaps(ones, {"1": "train", "2": "train"})
+    assert overlap_counts(found) == "1 content twice in train"
+    one_source = [loaded("1", "Same?", group="D"), loaded("2", "same", group="D")]
+    assert overlaps(one_source, {"1": "train", "2": "train"}) == []
 
 
 def test_overlaps_do_not_depend_on_the_order_of_the_items() -> None:

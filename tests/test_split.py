@@ -316,7 +316,10 @@ def test_overlaps_are_refused_or_recorded_when_allowed(tmp_path: Path) -> None:
     said: list[str] = []
     report = split(params(split_dir="mine", allow_overlap=True), TOY, tmp_path, said.append)
     assert report.manifest["overlaps"] == [
-        {"kind": "content", "items": {"train": "i1", "test": "x"}}
+        {
+            "kind": "content",
+            "items": [{"split": "train", "id": "i1"}, {"split": "test", "id": "x"}],
+        }
     ]
     assert "allowed: 1 content in both train and test" in said
 
@@ -329,6 +332,17 @@ def test_a_shared_document_in_ready_made_splits_is_refused_by_group_key(tmp_path
     assert "group_candidate" in kinds
     with pytest.raises(DataError, match="1 group in both train and test"):
         run(tmp_path, split_dir="mine", group_key="doc")
+
+
+def test_a_question_given_twice_is_refused_for_every_split_seed(tmp_path: Path) -> None:
+    rows = [*toy_records(60), {"id": "twin", "q": "What is 1 and 1"}]
+    write_jsonl(tmp_path / "data/toy/items.jsonl", rows)
+    for seed in range(8):
+        with pytest.raises(DataError, match="1 content (twice in|in both)"):
+            run(tmp_path, split_seed=seed)
+    report = run(tmp_path, allow_overlap=True)
+    assert len(report.overlaps) == 1
+    assert "repeated_content" in {warning.kind for warning in report.warnings}
 
 
 # Reading the frozen splits

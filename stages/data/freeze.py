@@ -16,15 +16,9 @@ from stages.core.params import Data, Params
 from stages.data.assign import assign, limited, parse_ratio
 from stages.data.find import Source, find_source
 from stages.data.load import Loaded, load_items
-from stages.data.overlap import (
-    DataWarning,
-    Overlap,
-    overlap_counts,
-    overlaps,
-    refuse_overlaps,
-    warnings_for,
-)
+from stages.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
 from stages.data.splits import write_splits
+from stages.data.suspect import DataWarning, warnings_for
 from stages.envs.protocol import Environment
 
 _FEW = 10  # selection items below which one item moves the gate's mean by more than a tenth
@@ -37,7 +31,7 @@ class SplitReport:
     Attributes:
         manifest: what stands in data/splits/manifest.json.
         warnings: what a person should look at.
-        overlaps: what stands in two splits, by leave of `data.allow_overlap`.
+        overlaps: what stands where it must not, by leave of `data.allow_overlap`.
     """
 
     manifest: Mapping[str, Any]
@@ -78,10 +72,12 @@ def split(
         refuse_overlaps(found, loaded)
     chosen = _chosen(loaded, splits, data)
     warnings = warnings_for(loaded, data.group_key) + _size_warnings(chosen, splits, data)
+    limits = (data.limit.train, data.limit.selection, data.limit.test)
+    drawn = not source.ready_made or any(limit > 0 for limit in limits)
     about = {
         "env": environment.name,
         "how": "ready-made" if source.ready_made else f"ratio {data.ratio}",
-        "split_seed": data.split_seed,
+        "split_seed": data.split_seed if drawn else None,
         "group_key": data.group_key,
         "allow_overlap": data.allow_overlap,
         "items_found": {name: list(splits.values()).count(name) for name in SPLITS},

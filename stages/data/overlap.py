@@ -1,8 +1,8 @@
-"""What must not stand in two splits, and what a person should look at.
+"""What must not stand in two splits.
 
 Splits must differ by content (normalised, so that capitals and punctuation hide nothing) and by
 group. An overlap is refused unless `data.allow_overlap` is true, and is then recorded with the
-splits. Everything that is merely suspicious is a warning.
+splits.
 """
 
 from __future__ import annotations
@@ -50,57 +50,63 @@ def normalised(text: str) -> str:
 
 @dataclass(frozen=True)
 class Overlap:
-    """One content or group that stands in more than one split.
+    """One content or group that stands where it must not stand twice.
 
     Attributes:
         kind: `content` or `group`.
-        items: id by split, one item of each split it stands in.
+        items: (split, id) of one item per split it stands in, in the order of the splits; or of
+            two items of one split that only chance has brought together.
     """
 
     kind: str
-    items: Mapping[str, str]
+    items: tuple[tuple[str, str], ...]
 
     def to_json(self) -> dict[str, object]:
-        return {"kind": self.kind, "items": dict(self.items)}
-
-
-@dataclass(frozen=True)
-class DataWarning:
-    """Something a person should look at; `kind` is a fixed word, `message` a sentence."""
-
-    kind: str
-    message: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"kind": self.kind, "message": self.message}
+        return {
+            "kind": self.kind,
+            "items": [{"split": split, "id": id} for split, id in self.items],
+        }
 
 
 def overlaps(loaded: Iterable[Loaded], splits: Mapping[str, str]) -> list[Overlap]:
-    """Return every content and group that stands in more than one split, in a fixed order.
+    """Return every content and group that must not be shared, in a fixed order.
+
+    Nothing may stand in two splits. In ratio mode the same content from two sources is an
+    overlap even within a split, since another seed would part it: the verdict is on the items
+    and never on luck.
 
     Args:
         splits: item id -> split name.
     """
-    by_key: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    same: dict[tuple[str, str], list[Loaded]] = defaultdict(list)
     for one in sorted(loaded, key=lambda one: one.item.id):
-        split = splits[one.item.id]
-        by_key["content", normalised(one.content)].setdefault(split, one.item.id)
+        same["content", normalised(one.content)].append(one)
         if one.item.group is not None:
-            by_key["group", one.item.group].setdefault(split, one.item.id)
-    return [
-        Overlap(kind, {split: ids[split] for split in SPLITS if split in ids})
-        for (kind, _), ids in by_key.items()
-        if len(ids) > 1
-    ]
+            same["group", one.item.group].append(one)
+    found = ((kind, _apart(ones, splits)) for (kind, _), ones in same.items())
+    return [Overlap(kind, items) for kind, items in found if len(items) > 1]
+
+
+def _apart(ones: list[Loaded], splits: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return (split, id) of one item per split, or of two sources that chance put in one."""
+    first: dict[str, str] = {}
+    for one in ones:
+        first.setdefault(splits[one.item.id], one.item.id)
+    if len(first) == 1 and not ones[0].split:
+        sources: dict[tuple[str, str], str] = {}
+        for one in ones:
+            sources.setdefault(one.source, one.item.id)
+        return tuple((splits[id], id) for id in list(sources.values())[:2])
+    return tuple((split, first[split]) for split in SPLITS if split in first)
 
 
 def refuse_overlaps(found: list[Overlap], loaded: Iterable[Loaded]) -> None:
-    """Raise `DataError` when anything stands in two splits, with counts and examples."""
+    """Raise `DataError` when there is any overlap, with counts and examples."""
     if not found:
         return
     places = {one.item.id: f"{one.where.file}, line {one.where.line}" for one in loaded}
     raise DataError(
-        "The splits must share no content and no group",
+        "The splits must share no content and no group, and no content may have two sources",
         f"{overlap_counts(found)}; for example " + "; ".join(_examples(found, places)),
         "Remove one of each, or put items with one source into one group (data.group_key); "
         "data.allow_overlap: true lets them stand and says so in the report",
@@ -109,105 +115,20 @@ def refuse_overlaps(found: list[Overlap], loaded: Iterable[Loaded]) -> None:
 
 def overlap_counts(found: Iterable[Overlap]) -> str:
     """Return how many contents and groups overlap, between which splits, in words."""
-    counts: dict[tuple[str, str, str], int] = defaultdict(int)
+    counts: dict[tuple[str, str], int] = defaultdict(int)
     for one in found:
-        for first, second in combinations(one.items, 2):
-            counts[one.kind, first, second] += 1
+        for (first, _), (second, _) in combinations(one.items, 2):
+            where = f"twice in {first}" if first == second else f"in both {first} and {second}"
+            counts[one.kind, where] += 1
     return ", ".join(
-        f"{n} {kind}{'' if n == 1 else 's'} in both {first} and {second}"
-        for (kind, first, second), n in sorted(counts.items())
+        f"{n} {kind}{'' if n == 1 else 's'} {where}"
+        for (kind, where), n in sorted(counts.items())
     )
 
 
 def _examples(found: list[Overlap], places: Mapping[str, str]) -> list[str]:
     return [
         f"same {one.kind}: "
-        + " and ".join(f"{id!r} ({split}; {places[id]})" for split, id in one.items.items())
+        + " and ".join(f"{id!r} ({split}; {places[id]})" for split, id in one.items)
         for one in found[:_EXAMPLES]
     ]
-
-
-# Warnings
-
-
-def warnings_for(loaded: list[Loaded], group_key: str | None = None) -> list[DataWarning]:
-    """Return what a person should look at, whatever the splits; the same for any file order."""
-    ordered = sorted(loaded, key=lambda one: one.item.id)
-    found = [_ids_alike(ordered), _repeated_content(ordered)]
-    if not group_key:
-        found += _group_candidates(ordered)
-    return [warning for warning in found if warning is not None]
-
-
-def _ids_alike(loaded: list[Loaded]) -> DataWarning | None:
-    alike: dict[str, list[str]] = defaultdict(list)
-    for one in loaded:
-        alike[unicodedata.normalize("NFKC", one.item.id).casefold()].append(one.item.id)
-    sets = [ids for ids in alike.values() if len(ids) > 1]
-    if not sets:
-        return None
-    return DataWarning(
-        "ids_alike",
-        f"{len(sets)} sets of ids differ only in capitals or Unicode form, such as "
-        f"{' and '.join(repr(id) for id in sets[0])}; they count as different items",
-    )
-
-
-def _repeated_content(loaded: list[Loaded]) -> DataWarning | None:
-    same: dict[str, list[str]] = defaultdict(list)
-    for one in loaded:
-        same[normalised(one.content)].append(one.item.id)
-    sets = [ids for ids in same.values() if len(ids) > 1]
-    if not sets:
-        return None
-    return DataWarning(
-        "repeated_content",
-        f"{len(sets)} contents stand in more than one item, such as "
-        f"{' and '.join(repr(id) for id in sets[0][:_EXAMPLES])}; they weigh double",
-    )
-
-
-_SOURCE_WORDS = frozenset(
-    ("article", "book", "case", "context", "doc", "document", "file", "game", "gamefile")
-    + ("group", "image", "paragraph", "passage", "patient", "repo", "repository", "scene")
-    + ("source", "story", "table", "template", "title", "url")
-)
-_NOT_SOURCES = frozenset(("split", "type", "no", "number", "page", "count"))
-
-
-def _group_candidates(loaded: list[Loaded]) -> list[DataWarning]:
-    """Return a warning per field that looks like a source and ties items of several groups.
-
-    In ready-made splits only values that stand in more than one split count.
-    """
-    found = []
-    for name in sorted({name for one in loaded for name in one.record}):
-        if not _names_a_source(name):
-            continue
-        tied: dict[str, list[Loaded]] = defaultdict(list)
-        for one in loaded:
-            value = one.record.get(name)
-            if isinstance(value, (str, int)) and str(value).strip():
-                tied[str(value)].append(one)
-        torn = [ones for ones in tied.values() if _may_part(ones)]
-        if torn:
-            found.append(
-                DataWarning(
-                    "group_candidate",
-                    f"field {name!r} repeats: {len(torn)} of its values stand in "
-                    f"{sum(map(len, torn))} items that are not held in one split; if it names "
-                    f"a source that items share, set data.group_key: {name}",
-                )
-            )
-    return found
-
-
-def _may_part(ones: list[Loaded]) -> bool:
-    splits = {one.split for one in ones}
-    return len({one.source for one in ones}) > 1 and (len(splits) > 1 or "" in splits)
-
-
-def _names_a_source(field: str) -> bool:
-    words = set(re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", field).lower()))
-    singular = words | {word.removesuffix("s") for word in words}
-    return bool(singular & _SOURCE_WORDS) and not words & _NOT_SOURCES
