@@ -7,6 +7,7 @@ when it returns. Source: https://www.sqlite.org/wal.html
 from __future__ import annotations
 
 import fcntl
+import os
 import sqlite3
 from pathlib import Path
 
@@ -42,6 +43,38 @@ def connect(path: Path, busy_s: float) -> sqlite3.Connection:
     return connection
 
 
+class Turn:
+    """The right to write, one process at a time, in the order they asked.
+
+    SQLite's own waiting sleeps and tries again, which starves some of many writers for seconds;
+    the kernel's queue does not, and frees the turn of a process that dies.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the turn of the store at `path`.
+
+        Raises:
+            SkilltrailError: the system refused the lock file.
+        """
+        self._path = path.with_suffix(".lock")
+        try:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise unwritable(self._path, error) from error
+
+    def __enter__(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise unwritable(self._path, error) from error
+
+    def __exit__(self, *exc: object) -> None:
+        fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
 def prepare(path: Path, busy_s: float) -> None:
     """Create the store's file and tables where they are absent; check their version.
 
@@ -51,16 +84,15 @@ def prepare(path: Path, busy_s: float) -> None:
         UsageError: a newer version of this software wrote it.
     """
     make_folder(path.parent)
-    lock_path = path.with_suffix(".lock")
+    turn = Turn(path)
     try:
-        with lock_path.open("ab") as lock:
-            # Two first openings at once would race for the switch to the write-ahead log.
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        # Two first openings at once would race for the switch to the write-ahead log.
+        with turn:
             _create(path, busy_s)
-    except OSError as error:
-        raise unwritable(lock_path, error) from error
     except sqlite3.Error as error:
         raise explain(error, path) from error
+    finally:
+        turn.close()
 
 
 def _create(path: Path, busy_s: float) -> None:

@@ -44,7 +44,7 @@ class FactStore:
         self._reading = threading.Lock()
         try:
             self._reader = database.connect(path, busy_s)
-            self._writer = Writer(database.connect(path, busy_s), path)
+            self._writer = Writer(database.connect(path, busy_s), database.Turn(path), path)
         except sqlite3.Error as error:
             raise explain(error, path) from error
         self._claims = Claims(self._writer, ops, path, foreign_wait_s)

@@ -89,12 +89,15 @@ class Meter:
     Counts reach the file at the first call after a quarter of a second, and at `close`.
     """
 
-    def __init__(self, place: Place, section: str) -> None:
+    def __init__(self, place: Place, section: str, *, apart: str | None = None) -> None:
+        """Count `section`; `apart` names a file of its own under `.skilltrail/usage/`."""
         if section not in SECTIONS:
             raise ValueError(f"a section is one of {', '.join(SECTIONS)}, found {section!r}")
         self._section = section
         self._paths = [place.state / "usage.json"]
-        if place.is_temporary:
+        if apart is not None:
+            self._paths = [place.state / "usage" / f"{apart}.json"]
+        elif place.is_temporary:
             name = f"{place.experiment}.json".replace("/", "-")
             self._paths.insert(0, place.state / "usage" / name)
         self._dvc_run = dvc_run()

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from stages.core.errors import SkilltrailError
+from stages.store.database import Turn
 from stages.store.errors import explain
 
 T = TypeVar("T")
@@ -36,8 +37,9 @@ class _Job:
 class Writer:
     """Runs jobs in order. Safe from every thread and event loop."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+    def __init__(self, connection: sqlite3.Connection, turn: Turn, path: Path) -> None:
         self._connection = connection
+        self._turn = turn
         self._path = path
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._gate = threading.Lock()
@@ -73,7 +75,7 @@ class Writer:
             raise
 
     def close(self) -> None:
-        """Finish every queued job, then end the thread and close the connection."""
+        """Finish every queued job, then end the thread and close its files."""
         with self._gate:
             if self._open:
                 self._open = False
@@ -86,6 +88,7 @@ class Writer:
                 self._commit(batch)
         finally:
             self._connection.close()
+            self._turn.close()
             self._refuse_rest()
 
     def _next_batch(self) -> list[_Job] | None:
@@ -107,7 +110,8 @@ class Writer:
 
     def _commit(self, batch: list[_Job]) -> None:
         try:
-            results = self._transact(batch)
+            with self._turn:
+                results = self._transact(batch)
         except sqlite3.Error as error:
             reason = explain(error, self._path)
             reason.__cause__ = error
