@@ -12,8 +12,8 @@ from ruamel.yaml import YAML
 from stages.core.errors import SkillError
 from stages.core.score import Outcome
 from stages.history.events import Event
-from stages.store.protocol import gap_key
 from stages.store.place import Place
+from stages.store.protocol import gap_key
 
 EVENTS = Path("skills/events.jsonl")
 BEST_SKILL = Path("skills/best_skill.md")

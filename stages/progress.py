@@ -51,6 +51,8 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        if error is None and self.made + self.reused:
+            say(f"{self.name}: {self.made} calls made, {self.reused} reused")
 
     def expect(self, total: int) -> None:
         """Set how many rollouts there will be at most."""

@@ -6,6 +6,7 @@ commands `evaluate`, `bisect` and `aa-check`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -14,8 +15,8 @@ from typing import Any
 from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
-from stages.models.local import local_model
-from stages.models.protocol import Decoding, Model
+from stages.models.protocol import Model
+from stages.models.registry import open_model
 from stages.progress import Progress
 from stages.rollout import Rollouts
 from stages.store.facts import FactStore
@@ -63,36 +64,29 @@ class Session:
 
 
 @asynccontextmanager
-async def open_session(section: str, place: Place | None = None) -> AsyncIterator[Session]:
-    """Open a session; `section` (`train` or `evaluate`) is where its usage is counted."""
-    place = find_place() if place is None else place
+async def open_session(section: str, *, command: str | None = None) -> AsyncIterator[Session]:
+    """Open a session.
+
+    Args:
+        section: `train` or `evaluate`: where its usage is counted.
+        command: a command outside the pipeline; its usage is counted in a file of its own.
+    """
+    place = find_place()
     params = load_params(place.workspace)
     env = environment_of(params)
     ops = Ops(place.state / "ops.jsonl")
+    started = time.monotonic()
     with FactStore.open(place.root, ops) as store, Progress(section) as progress:
         target = open_target(params)
         try:
-            with Meter(place, section) as meter:
+            with Meter(place, section, apart=command) as meter:
                 yield Session(place, params, env, target, store, meter, ops, progress)
         finally:
             await target.close()
+    name = section if command is None else f"command {command}"
+    ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3))
 
 
 def open_target(params: Params) -> Model:
     """Return the frozen model that does the tasks."""
-    target = params.target
-    decoding = Decoding(
-        max_tokens=target.max_tokens,
-        temperature=target.temperature,
-        top_p=target.top_p,
-        stop=target.stop,
-        seed=target.seed,
-        effort=target.effort,
-    )
-    return local_model(
-        model=target.model,
-        style=target.style,
-        workers=target.workers,
-        n_ctx=target.n_ctx,
-        decoding=decoding,
-    )
+    return open_model("target", params.target)
