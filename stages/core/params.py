@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.core.model_options import RoleOptions
 from stages.core.params_knob import derived, knob
 
 NO_DATA = "data/none"
 DEFAULT_SEED = "skills/seeds/default"
-EMBEDDED_MODEL = "SmolLM2-135M-Instruct"
 
 SCHEDULES = ("constant", "linear", "cosine")
 GATE_RULES = ("strict", "paired", "no_regression")
@@ -72,37 +72,6 @@ class Reflect:
     success_threshold: float = knob(
         1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
     )
-
-
-@dataclass(frozen=True)
-class Target:
-    """The frozen model that does the tasks. null = the provider's or environment's default."""
-
-    backend: str = knob("local", "How the model is reached.", choices=("local",))
-    model: str = knob(
-        EMBEDDED_MODEL,
-        f"Model name, or a .gguf file for `local`; {EMBEDDED_MODEL} is embedded.",
-    )
-    provider: str | None = knob(
-        None, "Label that tells two endpoints serving one model name apart; part of fact keys."
-    )
-    style: str = knob("completion", "Prompt form.", choices=("completion", "chat"))
-    workers: int = knob(
-        0,
-        "Requests in flight (`local`: instances); 0 = one per core.",
-        low=0,
-        result_changing=False,
-    )
-    temperature: float | None = knob(None, "Sampling temperature.", low=0, high=2)
-    top_p: float | None = knob(None, "Nucleus sampling mass.", low=0, high=1)
-    max_tokens: int | None = knob(None, "Most tokens of a reply.", low=1)
-    stop: tuple[str, ...] = knob((), "Texts that end a reply, besides the environment's own.")
-    seed: int | None = knob(None, "Sampling seed; null = a function of the fact's key.", low=0)
-    effort: str | None = knob(None, "Reasoning effort, in the provider's words.")
-    timeout_s: float = knob(
-        120.0, "Longest wait for a reply.", low=0.001, result_changing=False
-    )
-    n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256)
 
 
 @dataclass(frozen=True)
@@ -172,7 +141,7 @@ class Params:
     skill: Skill = field(default_factory=Skill)
     data: Data = field(default_factory=Data)
     reflect: Reflect = field(default_factory=Reflect)
-    target: Target = field(default_factory=Target)
+    target: RoleOptions = field(default_factory=RoleOptions)
     optimizer: Optimizer = field(default_factory=Optimizer)
     gate: Gate = field(default_factory=Gate)
     evaluate: Evaluate = field(default_factory=Evaluate)

