@@ -18,6 +18,8 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command("summary", "summary", "Show scores, gain, calls and time of the last run."),
+    Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("doctor", "doctor", "Check the set-up and say how to mend what is wrong."),
     Command("params", "params", "Show every param of this run, its value and its origin."),
 )

@@ -21,6 +21,7 @@ class Patch:
         failure_types: item id -> type from the environment's closed list.
         shown: what of the trajectories was shown, and what was clipped.
         reply: fact key of the optimizer's reply; None for rules.
+        notes: short reminders of rules that exist and were not followed (`skill_aware`).
         id: `p<event seq>` once an event carries it.
     """
 
@@ -31,4 +32,5 @@ class Patch:
     failure_types: Mapping[str, str] = field(default_factory=dict)
     shown: Mapping[str, Any] = field(default_factory=dict)
     reply: str | None = None
+    notes: tuple[str, ...] = ()
     id: str = ""

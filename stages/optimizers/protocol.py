@@ -67,6 +67,8 @@ class StepView:
         history: finished steps of this run, oldest first.
         meta_skill: the optimizer-side memory, "" when there is none.
         max_skill_tokens: hard limit of the document's size; None = none.
+        success_threshold: a rollout with at least this hard score is a success.
+        update_mode: patch, rewrite_from_suggestions or full_rewrite_minibatch.
     """
 
     epoch: int
@@ -80,6 +82,44 @@ class StepView:
     meta_skill: str = ""
     max_skill_tokens: int | None = None
     success_threshold: float = 1.0
+    update_mode: str = "patch"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One train item under the skill of an epoch ago and under the current one.
+
+    `category` is improved, regressed, persistent_failure, stable_success or missing.
+    """
+
+    item: Item
+    before: Observation | None
+    after: Observation | None
+    category: str
+
+
+@dataclass(frozen=True)
+class EpochView:
+    """All that an optimizer may know at the end of an epoch.
+
+    Attributes:
+        previous_skill: the skill at the end of the epoch before.
+        pairs: the compared train items, in seeded order.
+        guidance: what stands in the slow-update region now, "" when nothing does.
+        guidance_fate: how the last proposed guidance fared: a verdict, or "" for the first.
+        history: finished steps of the run, oldest first.
+    """
+
+    epoch: int
+    seed: int
+    skill: str
+    previous_skill: str
+    pairs: tuple[Pair, ...]
+    guidance: str
+    guidance_fate: str
+    history: tuple[StepRecord, ...]
+    meta_skill: str = ""
+    max_skill_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,15 +147,19 @@ class Answer:
 
 
 class Optimizer(Protocol):
-    """Proposes, merges, ranks. Further verbs (rewrite, slow update, meta skill) live beside
-    these in the optimizers that have them."""
+    """The method's verbs. Every answer says whether a rule or a reply of a model decided."""
 
     @property
     def tag(self) -> str:
         """Name and version of the decision rules, e.g. `rules/1`."""
 
     async def reflect(self, view: StepView) -> Answer:
-        """Return the patches (`list[Patch]`), one per analyst, failures first."""
+        """Return the patches (`list[Patch]`), one per analyst, failures first.
+
+        In update mode `patch` their edits are edits of the document; in
+        `rewrite_from_suggestions` each is a suggestion (op `suggest`, `content` in words); in
+        `full_rewrite_minibatch` each patch holds one whole document (op `rewrite`).
+        """
 
     async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
         """Return the merged edits (`list[Edit]`) of one group; each names its parents."""
@@ -125,6 +169,18 @@ class Optimizer(Protocol):
 
     async def rank(self, view: StepView, edits: Sequence[Edit]) -> Answer:
         """Return all indices of `edits`, best first (`list[int]`)."""
+
+    async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
+        """Return the whole document (`str`) that follows the suggestions, or None."""
+
+    async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
+        """Return fewer notes (`list[str]`) that say the same: `skill_aware` only."""
+
+    async def guide(self, view: EpochView) -> Answer:
+        """Return the text of the slow-update region (`str`), or None for no change."""
+
+    async def remember(self, view: EpochView) -> Answer:
+        """Return the meta skill (`str`): a compact memory for later optimizer calls."""
 
     async def close(self) -> None:
         """Free what the optimizer holds."""
