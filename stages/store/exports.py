@@ -79,9 +79,9 @@ def export_shards(
     draft = folder.with_name(f".{folder.name}.draft")
     _clear(draft)
     make_folder(draft)
-    make_folder(folder)
     try:
         digests = _write_shards(store, wanted, prefix_length(sizes, shard_bytes), draft)
+        make_folder(folder)
         _swap(draft, folder, set(digests))
     finally:
         _clear(draft)

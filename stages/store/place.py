@@ -89,10 +89,16 @@ def dvc_run() -> str | None:
     Stages of one `dvc repro` have the same answer, stages of another one have another.
     """
     try:
-        for parent in psutil.Process().parents():
-            words = [Path(word).name for word in parent.cmdline()[:4]]
-            if "dvc" in words or parent.name() == "dvc":
-                return f"{parent.pid}@{parent.create_time():.2f}"
+        parents = psutil.Process().parents()
     except psutil.Error:
         return None
-    return None
+    return next((name for name in map(_dvc_name, parents) if name is not None), None)
+
+
+def _dvc_name(process: psutil.Process) -> str | None:
+    """Return the process's name for `dvc_run` if it is DVC, told by its first words."""
+    try:
+        words = [Path(word).name for word in process.cmdline()[:3]]
+        return f"{process.pid}@{process.create_time():.2f}" if "dvc" in words else None
+    except psutil.Error:
+        return None
