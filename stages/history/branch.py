@@ -16,7 +16,7 @@ from stages.history.gitdoor import GitDoor, GitError
 from stages.history.placing import RUNS, VERSIONS, Placement, place
 from stages.history.recorder import ProjectionError
 
-ATTEMPTS = 40
+ATTEMPTS = 40  # about 15 s in all
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.02, 0.5
 
 

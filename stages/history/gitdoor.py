@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -45,14 +46,25 @@ class GitDoor:
         except (InvalidGitRepositoryError, NoSuchPathError):
             return None
 
+    @staticmethod
+    def branch(folder: Path) -> str | None:
+        """Return the branch that is checked out in `folder`, or None when HEAD is detached."""
+        with Repo(folder, search_parent_directories=True) as repo:
+            door = GitDoor(Path(repo.git_dir).resolve())
+        try:
+            name = door.run("symbolic-ref", "--short", "--quiet", "HEAD")
+        except GitError:
+            return None
+        return name.decode().strip()
+
     def run(self, *args: str, stdin: bytes | None = None) -> bytes:
         """Return what a git command prints.
 
         Raises:
             GitError: it failed.
         """
-        process = self._start(args)
-        out, error = process.communicate(stdin)
+        with self._start(args) as process:
+            out, error = process.communicate(stdin)
         if process.returncode != 0:
             raise _failed(args[0], error)
         return out
@@ -87,11 +99,12 @@ class GitDoor:
         Raises:
             GitError: it failed, or a ref would not have moved forward.
         """
-        process = self._start(("fast-import", "--quiet", "--done", "--date-format=raw"))
-        if process.stdin is None:
-            raise GitError("git fast-import", "has no input")
-        broken = _feed(process.stdin, stream)
-        _, error = process.communicate()
+        command = ("fast-import", "--quiet", "--done", "--date-format=raw")
+        with self._start(command) as process:
+            if process.stdin is None:
+                raise GitError("git fast-import", "has no input")
+            broken = _feed(process.stdin, stream)
+            _, error = process.communicate()
         if process.returncode != 0 or broken:
             raise _failed("fast-import", error)
 
@@ -113,7 +126,8 @@ class GitDoor:
             yield out[start : start + size]
             at = start + size + 1
 
-    def _start(self, args: Sequence[str]) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def _start(self, args: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         command = ["git", f"--git-dir={self.git_dir}", *_PLAIN, *args]
         try:
             started = self._git.execute(
@@ -124,16 +138,21 @@ class GitDoor:
             )
         except GitCommandError as error:
             raise GitError("git", str(error), "Install git") from error
+        # GitPython ends the process when its wrapper goes, so the wrapper must outlive its use.
         process: subprocess.Popen[bytes] | None = started.proc
         if process is None:
             raise GitError("git", "did not start")
-        return process
+        yield process
 
 
 def _environment(git_dir: Path) -> Mapping[str, str]:
     """Keep what a hook or a quarantine set in the environment from leading elsewhere."""
+    common = git_dir / "commondir"
+    home = git_dir
+    if common.exists():
+        home = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
     return {
-        "GIT_OBJECT_DIRECTORY": str(git_dir / "objects"),
+        "GIT_OBJECT_DIRECTORY": str(home / "objects"),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
         "GIT_NAMESPACE": "",
         "GIT_OPTIONAL_LOCKS": "0",

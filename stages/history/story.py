@@ -1,0 +1,116 @@
+"""A log with an index: events by number, patches, edits and versions by their ids.
+
+Ids name the event that carries the thing, so a lookup reads that event and no other. Nothing
+here judges; `verify` says whether what is found is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from stages.core.edit import Edit
+from stages.core.errors import UsageError
+from stages.history.events import Event
+from stages.history.replay import Version, versions
+
+CARRIERS = ("patch.proposed", "patch.merged", "slow_update.proposed")
+
+
+class Story:
+    """One run's events, looked at from all sides."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self._first = events[0].seq if events else 1
+
+    def at(self, seq: int) -> Event:
+        """Return the event with this sequence number.
+
+        Raises:
+            UsageError: the log has none.
+        """
+        index = seq - self._first
+        if not 0 <= index < len(self.events):
+            raise UsageError(f"event {seq}", f"the log has {len(self.events)} events")
+        return self.events[index]
+
+    def of_type(self, *types: str) -> list[Event]:
+        return [event for event in self.events if event.type in types]
+
+    @cached_property
+    def start(self) -> Event:
+        """The `run.started` event.
+
+        Raises:
+            UsageError: the log does not begin with one.
+        """
+        if not self.events or self.events[0].type != "run.started":
+            raise UsageError("this log", "does not begin with run.started")
+        return self.events[0]
+
+    def patch(self, id: str) -> Event:
+        """Return the event that carries patch `id` (`p<seq>`).
+
+        Raises:
+            UsageError: there is no such patch.
+        """
+        number = id.removeprefix("p")
+        if number.isdigit():
+            event = self.at(int(number))
+            if event.type in CARRIERS:
+                return event
+        raise UsageError(f"patch {id!r}", "the log has no such patch", "See `skilltrail log`")
+
+    def edit(self, id: str) -> Edit:
+        """Return the edit with this id (`<seq>.<index>`).
+
+        Raises:
+            UsageError: there is no such edit.
+        """
+        seq, dot, index = id.partition(".")
+        if dot and seq.isdigit() and index.isdigit():
+            event = self.at(int(seq))
+            if event.type in CARRIERS and int(index) < len(event.data["edits"]):
+                return Edit.from_json(event.data["edits"][int(index)])
+        raise UsageError(f"edit {id!r}", "the log has no such edit", "See `skilltrail log`")
+
+    def edits_of(self, candidate: Event) -> list[Edit]:
+        """Return the edits that a `candidate.built` event tried, in order."""
+        return [self.edit(result["edit"]) for result in candidate.data["results"]]
+
+    def ancestry(self, id: str) -> Iterator[Edit]:
+        """Yield the edit and, depth first, all edits that it was merged from."""
+        edit = self.edit(id)
+        yield edit
+        for parent in edit.parents:
+            yield from self.ancestry(parent)
+
+    @cached_property
+    def versions(self) -> list[Version]:
+        """All versions by number, rebuilt."""
+        return versions(
+            e
+            for e in self.events
+            if e.type in ("run.started", "candidate.built", "skill.versioned")
+        )
+
+    def before(self, event: Event, *types: str) -> Event | None:
+        """Return the last event of one of `types` before `event`."""
+        for index in range(event.seq - self._first - 1, -1, -1):
+            if self.events[index].type in types:
+                return self.events[index]
+        return None
+
+    def step(self, number: int) -> list[Event]:
+        """Return the events of one step, in order."""
+        return [e for e in self.events if e.data.get("step") == number]
+
+    def scores(self, digest: str) -> dict[str, dict[str, Any]]:
+        """Return the rows of the last selection or baseline rollouts of a skill, by item."""
+        for event in reversed(self.of_type("rollouts.scored")):
+            data = event.data
+            if data["skill"] == digest and data["purpose"] in ("baseline", "selection"):
+                return {row["item"]: row for row in data["items"]}
+        return {}

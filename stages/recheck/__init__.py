@@ -1,0 +1,11 @@
+"""Decisions recomputed: for each event type, what must follow from the log before it.
+
+Importing this package registers its checks with `stages.history.verify`. A decision whose tag
+is unknown here is counted as not recomputed, which is no fault.
+"""
+
+from __future__ import annotations
+
+from stages.recheck import patches, rollouts, verdicts
+
+__all__ = ["patches", "rollouts", "verdicts"]

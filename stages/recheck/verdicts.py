@@ -1,0 +1,215 @@
+"""Checks on what became of a candidate: application, verdict, version, step, run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
+from stages.core.apply import TAG as APPLY
+from stages.core.apply import apply_edits
+from stages.core.canon import text_digest
+from stages.core.diffs import unified_diff
+from stages.core.edit import Edit, EditStatus
+from stages.core.score import Outcome, Score, exact_mean
+from stages.core.tokens import TAG as COUNTER
+from stages.core.tokens import count_tokens
+from stages.gate import RULES, GateRule, Verdict, gate_order, judge_all
+from stages.history.course import Course, Row
+from stages.history.events import Event
+from stages.history.faults import Fault
+from stages.history.verify import Report, check
+from stages.recheck.rollouts import differing
+
+
+@check("candidate.built")
+def check_candidate(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """The selected edits, applied again, give the recorded text and results."""
+    data = event.data
+    if course.broken is not None:
+        return
+    yield from differing(event, {"parent": text_digest(course.skill)})
+    if data["mode"] != "patch" or not report.knows(data["rule"], APPLY):
+        return
+    edits = _tried(event, course)
+    if edits is None:
+        yield Fault.of(event, "results", "edits that nobody selected", "the selected edits")
+        return
+    owner = None if data["source"] == "step" else data["source"]
+    candidate = apply_edits(course.skill, edits, owner=owner)
+    right: dict[str, Any] = {
+        "results": [result.to_json() for result in candidate.results],
+        "candidate": text_digest(candidate.text),
+        "diff": unified_diff(course.skill, candidate.text),
+        "faults": list(candidate.faults),
+    }
+    if report.knows(course.start.get("counter"), COUNTER):
+        right["tokens"] = count_tokens(candidate.text)
+    yield from differing(event, right)
+
+
+def _tried(event: Event, course: Course) -> list[Edit] | None:
+    """Return the edits that the candidate must be built from, in order."""
+    known = {
+        edit["edit"]: Edit.from_json(edit)
+        for patch in course.patches.values()
+        for edit in patch.data["edits"]
+    }
+    ids = [result["edit"] for result in event.data["results"]]
+    selected = course.latest("edits.selected")
+    if event.data["source"] == "step" and (
+        selected is None or ids != selected.data["selected"]
+    ):
+        return None
+    return [known[id] for id in ids] if all(id in known for id in ids) else None
+
+
+@check("gate.judged")
+def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """The verdict, judged again from the rows, item by item in gate order."""
+    data = event.data
+    scored = course.latest("rollouts.scored")
+    built = course.latest("candidate.built")
+    if scored is None or scored.data["purpose"] != "selection" or built is None:
+        yield Fault.of(event, "evidence", "none", "a candidate and its selection rollouts")
+        return
+    yield from differing(event, {"candidate": built.data["candidate"]})
+    if course.broken is None:
+        yield from differing(event, {"current": text_digest(course.skill)})
+    known = [f"{name}/1" for name in RULES]
+    if "repeats" in data or not report.knows(data["rule"], *known):
+        return
+    if not report.knows(data["order"], "gate_order/1"):
+        return
+    order, verdict = judged_again(data, course, scored)
+    items = [row["item"] for row in scored.data["items"]]
+    if items != order[: len(items)]:
+        yield Fault.of(event, "order", items, order[: len(items)])
+        return
+    if verdict is None:
+        yield Fault.of(event, "judged", len(items), "as many as the gate looks at")
+        return
+    yield from differing(event, recorded_verdict(verdict, len(order)))
+    if len(items) != len(verdict.judged):
+        yield Fault.of(event, "early stop", len(items), len(verdict.judged))
+
+
+def judged_again(
+    data: Mapping[str, Any], course: Course, scored: Event
+) -> tuple[list[str], Verdict | None]:
+    """Return the gate order and the verdict; None when rows end before the gate is decided."""
+    rule = rule_of(data)
+    current = {id: score_of(row) for id, row in course.rows.items()}
+    selection = course.ids("selection")
+    if set(current) != set(selection):
+        return selection, None
+    order = gate_order(selection, current, rule)
+    candidate = {row["item"]: score_of(row) for row in scored.data["items"]}
+    # Items beyond the recorded rows are never looked at when the early stop was right.
+    unknown = {id: Score.missing("not recorded") for id in order if id not in candidate}
+    tokens = {name: data[name] for name in ("tokens_before", "tokens_after")}
+    verdict = judge_all(rule, order, current, unknown | candidate, **tokens)
+    if any(id in unknown for id in verdict.judged):
+        return order, None
+    return order, verdict
+
+
+def recorded_verdict(verdict: Verdict, total: int) -> dict[str, Any]:
+    """Return the fields of `gate.judged` that follow from a verdict."""
+    statistic = None
+    if verdict.p is not None:
+        statistic = {
+            "name": "sign_flip/1",
+            "p": verdict.p,
+            "wins": len(verdict.won),
+            "losses": len(verdict.lost),
+        }
+    return {
+        "before": verdict.before,
+        "after": verdict.after,
+        "after_max": verdict.after_max,
+        "judged": len(verdict.judged),
+        "total": total,
+        "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
+        "statistic": statistic,
+        "verdict": verdict.verdict,
+        "forced": verdict.forced,
+        "saved": verdict.saved,
+        "reason": verdict.reason,
+    }
+
+
+def rule_of(data: Mapping[str, Any]) -> GateRule:
+    """Return the gate's settings as the event recorded them."""
+    names = {field.name for field in fields(GateRule)} - {"rule"}
+    settings = {name: data[name] for name in names if name in data}
+    return GateRule(rule=data["rule"].removesuffix("/1"), **settings)
+
+
+def score_of(row: Row) -> Score:
+    return Score(Outcome(row["outcome"]), row["hard"], row["soft"], row["reason"])
+
+
+@check("skill.versioned")
+def check_version(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    data = event.data
+    if data["version"] == 0:
+        return
+    built, judged = course.latest("candidate.built"), course.latest("gate.judged")
+    if built is None or judged is None or judged.data["verdict"] != "accepted":
+        yield Fault.of(event, "gate", data["gate"], "an accepted candidate of this step")
+        return
+    results = built.data["results"]
+    applied = [r["edit"] for r in results if r["status"] == EditStatus.APPLIED.value]
+    yield from differing(
+        event,
+        {
+            "version": -1 if course.version is None else course.version + 1,
+            "digest": built.data["candidate"],
+            "parent": built.data["parent"],
+            "candidate": built.seq,
+            "gate": judged.seq,
+            "edits": applied,
+            "not_applied": [r["edit"] for r in results if r["edit"] not in applied],
+            "tokens": built.data["tokens"],
+        },
+    )
+    scored = course.latest("rollouts.scored")
+    if scored is not None:
+        rule = rule_of(judged.data)
+        best = mean_of(rule, scored.data["items"]) > mean_of(rule, course.best_rows.values())
+        yield from differing(event, {"best": best})
+
+
+def mean_of(rule: GateRule, rows: Iterable[Row]) -> Fraction:
+    """Return the exact mean of the gate metric over the scored rows (0 of none)."""
+    mean = exact_mean(rule.value(score_of(row)) for row in rows)
+    return Fraction(0) if mean is None else mean
+
+
+@check("step.ended")
+def check_step(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    judged, built = course.latest("gate.judged"), course.latest("candidate.built")
+    if judged is not None:
+        right = judged.data["verdict"]
+    else:
+        right = "no_patch" if built is None else "no_change"
+    yield from differing(event, {"result": right, "version": course.version})
+    if (right == "accepted") != (course.latest("skill.versioned") is not None):
+        yield Fault.of(event, "version", "none", "a skill.versioned event for the acceptance")
+
+
+@check("run.finished")
+def check_finish(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    data = event.data
+    ended = course.ended
+    verdicts = {name: ended[name] for name in ("accepted", "rejected", "indecisive")}
+    yield from differing(event, {"steps": sum(ended.values()), **verdicts})
+    for name, number in data["totals"].items():
+        if course.totals[name] != number:
+            yield Fault.of(event, f"totals.{name}", number, course.totals[name])
+    if course.broken is None:
+        for name, text in (("best", course.best), ("last", course.skill)):
+            if data[name]["digest"] != text_digest(text):
+                yield Fault.of(event, name, data[name]["digest"], text_digest(text))
