@@ -23,7 +23,9 @@ def check_insertion(document: Document, at: int, lines: Sequence[str]) -> None:
     """
     if 0 < at < document.frontmatter:
         raise _refused("frontmatter", "text cannot be inserted into the frontmatter", at)
-    if begins_with_frontmatter(list(lines)):
+    if at == 0:
+        _check_head([*lines, *document.lines])
+    elif begins_with_frontmatter(lines):
         raise _refused("frontmatter", "content begins with frontmatter of its own", at)
     _check_closed(lines, at)
     for block in document.blocks:
@@ -50,6 +52,8 @@ def check_replacement(document: Document, start: int, end: int, lines: Sequence[
     ):
         what = "the frontmatter must keep both of its --- lines"
         raise _refused("frontmatter", what, start + 1)
+    if start == 0 and end >= document.frontmatter:
+        _check_head([*lines, *document.lines[end:]])
     partly = [
         block
         for block in document.blocks
@@ -62,6 +66,12 @@ def check_replacement(document: Document, start: int, end: int, lines: Sequence[
             raise _refused(f"breaks_{block.kind}", what, start + 1)
     if not any(block.kind == FENCE for block in partly):
         _check_closed(lines, start + 1)
+
+
+def _check_head(lines: Sequence[str]) -> None:
+    if lines and lines[0].rstrip(" \t") == "---" and not begins_with_frontmatter(lines):
+        what = "a first line --- opens frontmatter, which needs fields and a closing ---"
+        raise _refused("frontmatter", what, 1)
 
 
 def _check_closed(lines: Sequence[str], line: int) -> None:

@@ -7,6 +7,7 @@ code fence closed; region markers in balanced, unique, unnested pairs. Lines are
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -28,7 +29,7 @@ def structure_faults(text: str) -> list[str]:
     ]
 
 
-def begins_with_frontmatter(lines: list[str]) -> bool:
+def begins_with_frontmatter(lines: Sequence[str]) -> bool:
     """Return True when the first line that holds text opens a block of `key:` fields."""
     start = next((n for n, line in enumerate(lines) if line.strip()), len(lines))
     head = [line.rstrip() for line in lines[start : start + 2]]
@@ -57,7 +58,7 @@ def _frontmatter_faults(document: Document) -> list[str]:
             return ["the frontmatter that line 1 opens is never closed by a line ---"]
         return []
     faults = _yaml_faults("\n".join(lines[1 : length - 1]))
-    if begins_with_frontmatter(list(lines[length:])):
+    if begins_with_frontmatter(lines[length:]):
         faults.append(f"a second frontmatter follows the first, which ends on line {length}")
     return faults
 
