@@ -16,30 +16,42 @@ from stages.core.score import Score, exact_mean
 from stages.core.tokens import count_tokens
 from stages.gate import GateRule, Judge, Verdict, gate_order
 from stages.optimizers.protocol import StepRecord
-from stages.rollout import Rollout, scored
+from stages.rollout import Rollout, by_item, mean_score, scored
 from stages.run import Best, Run, State
 from stages.update import Built
 
 
 async def judge_candidate(
-    run: Run, state: State, built: Built, record: StepRecord, source: str = "step"
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    *,
+    source: str = "step",
+    force: bool = False,
 ) -> tuple[State, StepRecord]:
-    """Return the state after the gate's verdict, and the step's record with that verdict."""
-    rule = run.gate_rule
+    """Return the state after the gate's verdict, and the step's record with that verdict.
+
+    `force` accepts whatever the scores; the candidate is measured in full all the same.
+    """
+    rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
     order = gate_order([item.id for item in run.selection], state.scores, rule)
     tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
     judge = Judge(
         rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
     )
     by_id = {item.id: item for item in run.selection}
+    repeats = run.params.gate.repeats
     rollouts: list[Rollout] = []
-    stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text)
+    stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text, repeats)
     async with aclosing(stream):
         async for rollout in stream:
             if rule.min_coverage == 1:
                 run.rollouts.require([rollout])
             rollouts.append(rollout)
-            if judge.add(rollout.score):
+            if len(rollouts) % repeats:
+                continue
+            if judge.add(mean_score([r.score for r in rollouts[-repeats:]])):
                 break
     verdict = judge.verdict()
     where = {"epoch": record.epoch, "step": record.step}
@@ -47,7 +59,7 @@ async def judge_candidate(
         "rollouts.scored", scored(rollouts, built.candidate.text, "selection", **where)
     )
     gate_seq = _record_verdict(
-        run, state, built, record, source, verdict, (tokens_before, tokens_after)
+        run, state, built, record, source, rule, verdict, (tokens_before, tokens_after)
     )
     record = replace(
         record,
@@ -58,8 +70,7 @@ async def judge_candidate(
     )
     if verdict.verdict != "accepted":
         return state, record
-    scores = {rollout.item.id: rollout.score for rollout in rollouts}
-    return _accept(run, state, built, record, scores, gate_seq), record
+    return _accept(run, state, built, record, by_item(rollouts), gate_seq), record
 
 
 def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction:
@@ -74,10 +85,10 @@ def _record_verdict(
     built: Built,
     record: StepRecord,
     source: str,
+    rule: GateRule,
     verdict: Verdict,
     tokens: tuple[int, int],
 ) -> int:
-    rule = run.gate_rule
     statistic = None
     if verdict.p is not None:
         statistic = {
@@ -94,6 +105,7 @@ def _record_verdict(
             "source": source,
             "rule": f"{rule.rule}/1",
             **rule.consumed(),
+            **({"repeats": run.params.gate.repeats} if run.params.gate.repeats > 1 else {}),
             "current": state.digest,
             "candidate": text_digest(built.candidate.text),
             "before": verdict.before,

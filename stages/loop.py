@@ -32,7 +32,7 @@ from stages.core.tokens import count_tokens
 from stages.judging import judge_candidate, mean_of
 from stages.optimizers.protocol import Observation, StepRecord
 from stages.reflect import reflect
-from stages.rollout import scored
+from stages.rollout import by_item, scored
 from stages.run import Best, Run, State, view_of
 from stages.schedule import DECAYING, Step, edit_budget
 from stages.select_edits import select_edits
@@ -110,10 +110,10 @@ async def measure_seed(run: Run) -> State:
             "tokens": count_tokens(run.seed_skill),
         },
     )
-    rollouts = await run.rollouts.all(run.selection, run.seed_skill)
+    rollouts = await run.rollouts.all(run.selection, run.seed_skill, run.params.gate.repeats)
     run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
     run.history.flush()
-    scores = {rollout.item.id: rollout.score for rollout in rollouts}
+    scores = by_item(rollouts)
     best = Best(run.seed_skill, 0, mean_of(run.gate_rule, scores))
     return State(skill=run.seed_skill, version=0, scores=scores, best=best)
 

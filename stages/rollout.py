@@ -31,16 +31,22 @@ FATAL = (ModelConfigError, UnseenRequest)
 
 @dataclass(frozen=True)
 class Rollout:
-    """One rollout with its score. `trajectory` is None when the outcome is missing."""
+    """One rollout with its score.
+
+    `trajectory` is None when the outcome is missing; `repeat` counts from 0 where an item is
+    rolled out several times, else it is None.
+    """
 
     item: Item
     key: str
     score: Score
     trajectory: Trajectory | None
+    repeat: int | None = None
 
     def row(self) -> dict[str, Any]:
         """Return the row that `rollouts.scored` records."""
-        return {
+        repeat = {} if self.repeat is None else {"repeat": self.repeat}
+        return repeat | {
             "item": self.item.id,
             "outcome": self.score.outcome.value,
             "hard": self.score.hard,
@@ -91,13 +97,13 @@ class Rollouts:
             },
         )
 
-    async def all(self, items: Sequence[Item], skill: str, repeat: int = 0) -> list[Rollout]:
-        """Return the rollouts of `items`, in their order.
+    async def all(self, items: Sequence[Item], skill: str, repeats: int = 1) -> list[Rollout]:
+        """Return the rollouts of `items`, in their order, `repeats` of each.
 
         Raises:
             IncompleteError: more have no reply than this run may go on without.
         """
-        done = [rollout async for rollout in self.in_order(items, skill, repeat)]
+        done = [rollout async for rollout in self.in_order(items, skill, repeats)]
         self.require(done)
         return done
 
@@ -118,24 +124,28 @@ class Rollouts:
         )
 
     async def in_order(
-        self, items: Iterable[Item], skill: str, repeat: int = 0
+        self, items: Iterable[Item], skill: str, repeats: int = 1
     ) -> AsyncGenerator[Rollout, None]:
-        """Yield rollouts in item order, `target.workers` in flight.
+        """Yield rollouts in item order, the repeats of an item together.
+
+        `target.workers` are in flight.
 
         When the caller stops early, what is in flight is finished into the store.
         """
-        todo = iter(items)
+        todo = ((item, repeat) for item in items for repeat in range(repeats))
         window: deque[asyncio.Task[Rollout]] = deque()
         running: set[asyncio.Task[Rollout]] = set()
         more = True
         try:
             while True:
                 while more and len(running) < self.target.workers:
-                    item = next(todo, None)
-                    if item is None:
+                    following = next(todo, None)
+                    if following is None:
                         more = False
                         break
-                    task = asyncio.create_task(self._one(item, skill, repeat))
+                    item, repeat = following
+                    told = None if repeats == 1 else repeat
+                    task = asyncio.create_task(self._one(item, skill, repeat, told))
                     window.append(task)
                     running.add(task)
                 if not window:
@@ -155,11 +165,11 @@ class Rollouts:
         finally:
             await asyncio.gather(*window, return_exceptions=True)
 
-    async def _one(self, item: Item, skill: str, repeat: int) -> Rollout:
+    async def _one(self, item: Item, skill: str, repeat: int, told: int | None) -> Rollout:
         key = self.key(item, skill, repeat)
         gap = None if self._gaps is None else gap_key(self._gaps, key)
         if gap is not None and (known := self.store.get(gap)) is not None:
-            return Rollout(item, key, Score.missing(known["reason"]), None)
+            return Rollout(item, key, Score.missing(known["reason"]), None, told)
         try:
             made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
         except FATAL:
@@ -168,10 +178,10 @@ class Rollouts:
             self.counter.count(None, reused=False)
             if gap is not None:
                 await self.store.put("gap", gap, {"reason": str(error)})
-            return Rollout(item, key, Score.missing(str(error)), None)
+            return Rollout(item, key, Score.missing(str(error)), None, told)
         trajectory = Trajectory.from_json(made.value["trajectory"])
         self.counter.count(trajectory, reused=made.reused)
-        return Rollout(item, key, judge(self.env, item, trajectory), trajectory)
+        return Rollout(item, key, judge(self.env, item, trajectory), trajectory, told)
 
     async def _make(self, item: Item, skill: str) -> dict[str, Any]:
         try:
@@ -195,6 +205,25 @@ def judge(env: Environment, item: Item, trajectory: Trajectory) -> Score:
             f"item {item.id!r} cannot be scored", score.reason, "Mend or remove the item"
         )
     return score
+
+
+def by_item(rollouts: Sequence[Rollout]) -> dict[str, Score]:
+    """Return one score per item: that of its only rollout, or the mean over its repeats."""
+    found: dict[str, list[Score]] = {}
+    for rollout in rollouts:
+        found.setdefault(rollout.item.id, []).append(rollout.score)
+    return {id: mean_score(scores) for id, scores in found.items()}
+
+
+def mean_score(scores: Sequence[Score]) -> Score:
+    """Return the mean of the scored ones, or the first when there is but one or none."""
+    present = [score for score in scores if score.outcome is Outcome.SCORED]
+    if len(scores) == 1 or not present:
+        return scores[0]
+    hard = mean([score.hard for score in present if score.hard is not None])
+    soft = mean([score.soft for score in present if score.soft is not None])
+    assert hard is not None
+    return Score.scored(hard, soft, f"mean of {len(present)}")
 
 
 def scored(

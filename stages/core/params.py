@@ -12,13 +12,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from stages.core.model_options import RoleOptions
+from stages.core.model_options import BACKENDS, RoleOptions
 from stages.core.params_knob import derived, knob
 
 NO_DATA = "data/none"
 DEFAULT_SEED = "skills/seeds/default"
 
-SCHEDULES = ("constant", "linear", "cosine")
+SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
+UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
+SHOWN = ("prompt", "trace", "preview", "reference")
 GATE_RULES = ("strict", "paired", "no_regression")
 METRICS = ("hard", "soft", "mixed")
 
@@ -69,16 +71,60 @@ class Data:
 
 @dataclass(frozen=True)
 class Reflect:
+    """What analysts are shown. `rules` reads the threshold only."""
+
     success_threshold: float = knob(
         1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
+    )
+    minibatch_size: int = knob(8, "Trajectories per analyst call.", low=1)
+    failure_only: bool = knob(False, "Ask no analyst about successes.")
+    show: tuple[str, ...] = knob(
+        ("prompt", "trace", "reference"), "Of prompt, trace, preview, reference.", choices=SHOWN
+    )
+    trajectory_chars: int = knob(
+        4000, "Longest trajectory shown; the middle is cut and marked.", low=200
     )
 
 
 @dataclass(frozen=True)
-class Optimizer:
-    """Who proposes edits."""
+class Optimizer(RoleOptions):
+    """Who proposes edits: the embedded `rules`, or any model."""
 
-    backend: str = knob("rules", "`rules` needs no model.", choices=("rules",))
+    backend: str = knob("rules", "`rules` needs no model.", choices=("rules", *BACKENDS))
+
+
+@dataclass(frozen=True)
+class SlowUpdate:
+    """At the end of an epoch, from the second: guidance in a protected region (momentum)."""
+
+    enabled: bool = knob(False, "Compare epochs and write guidance.")
+    samples: int = knob(20, "Train items compared.", low=1)
+    mode: str = knob(
+        "gated", "`force` keeps the guidance whatever its scores.", choices=("gated", "force")
+    )
+    pairs: str = knob(
+        "mixed", "Which compared items count.", choices=("mixed", "changed", "unchanged")
+    )
+    max_extra: int = knob(
+        20, "Most rollouts to find more changed items.", low=0,
+        read_when=("slow_update.pairs", ("changed",)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MetaSkill:
+    enabled: bool = knob(False, "Keep an optimizer-side memory from the second epoch on.")
+
+
+@dataclass(frozen=True)
+class SkillAware:
+    """Tell a defect of the skill from a lapse in following it; lapses become short notes."""
+
+    enabled: bool = knob(False, "Write notes into the protected appendix.")
+    source: str = knob("both", "Whose notes count.", choices=("both", "failure_only"))
+    consolidate_over: int = knob(
+        0, "Consolidate when there are more notes than this; 0 = never.", low=0
+    )
 
 
 @dataclass(frozen=True)
@@ -109,6 +155,7 @@ class Gate:
         low=0,
         high=1,
     )
+    repeats: int = knob(1, "Rollouts per selection item; their mean is its score.", low=1)
     min_items: int = knob(2, "Fewest item pairs a verdict may rest on.", low=1)
 
 
@@ -135,6 +182,9 @@ class Params:
         1, "Edits at the last step.", low=1, read_when=("lr_schedule", ("linear", "cosine"))
     )
     lr_schedule: str = knob("cosine", "How lr falls over the steps.", choices=SCHEDULES)
+    lr_warmup: int = knob(0, "Steps over which lr rises from 1; 0 = none.", low=0)
+    update_mode: str = knob("patch", "What analysts write.", choices=UPDATE_MODES)
+    max_skill_tokens: int = knob(0, "Hard limit of the document's size; 0 = none.", low=0)
     patience: int = knob(0, "Stop after so many steps without acceptance; 0 = never.", low=0)
     use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
     merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
@@ -144,6 +194,9 @@ class Params:
     target: RoleOptions = field(default_factory=RoleOptions)
     optimizer: Optimizer = field(default_factory=Optimizer)
     gate: Gate = field(default_factory=Gate)
+    slow_update: SlowUpdate = field(default_factory=SlowUpdate)
+    meta_skill: MetaSkill = field(default_factory=MetaSkill)
+    skill_aware: SkillAware = field(default_factory=SkillAware)
     evaluate: Evaluate = field(default_factory=Evaluate)
     envs: Mapping[str, Any] = knob(
         {},
