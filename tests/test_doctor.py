@@ -1,0 +1,142 @@
+"""Doctor and preflight: what a run would miss, and what a killed experiment left."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from stages.core.errors import UsageError
+from stages.core.params import Params
+from stages.leftovers import clear_leftovers, find_leftovers
+from stages.preflight import input_paths, left_behind, refuse_left_behind
+from stages.store.place import Place
+
+
+def git(folder: Path, *args: str) -> str:
+    who = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
+    done = subprocess.run(
+        ["git", *who, *args], cwd=folder, capture_output=True, encoding="utf-8", check=True
+    )
+    return done.stdout.strip()
+
+
+def write(folder: Path, *paths: str) -> None:
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text("x\n", encoding="utf-8", newline="\n")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "main"
+    write(root, "dvc.yaml", "stages/loop.py", "data/textqa/a.jsonl", "skills/seeds/textqa.md")
+    (root / ".gitignore").write_text("big/\n__pycache__/\n", encoding="utf-8")
+    git(root, "init", "-q", "-b", "main")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "a")
+    return root
+
+
+# --- inputs that git does not track ---
+
+
+def test_a_new_script_that_git_does_not_track_is_listed_before_queueing(
+    repository: Path,
+) -> None:
+    """Case dvc-06: the queued experiment would fail for want of it."""
+    write(repository, "stages/score.py", "stages/__pycache__/score.pyc", "notes.txt")
+    assert left_behind(repository, input_paths(Params())) == ["stages/score.py"]
+
+
+def test_an_untracked_file_in_a_tracked_folder_is_listed(repository: Path) -> None:
+    write(repository, "data/textqa/b.jsonl")
+    assert left_behind(repository, input_paths(Params())) == ["data/textqa/b.jsonl"]
+
+
+def test_files_that_git_ignores_count_unless_dvc_tracks_them(repository: Path) -> None:
+    write(repository, "big/items.jsonl")
+    paths = input_paths(params_with_path("big/items.jsonl"))
+    assert left_behind(repository, paths) == ["big/items.jsonl"]
+    write(repository, "big.dvc")
+    git(repository, "add", "big.dvc")
+    assert left_behind(repository, paths) == []
+
+
+def test_a_relative_path_out_of_the_project_is_not_found_elsewhere(repository: Path) -> None:
+    write(repository.parent, "items.jsonl")
+    assert left_behind(repository, ["../items.jsonl"]) == ["../items.jsonl"]
+    assert left_behind(repository, [str(repository.parent / "items.jsonl")]) == []
+
+
+def test_an_added_file_travels(repository: Path) -> None:
+    write(repository, "stages/score.py")
+    git(repository, "add", "stages/score.py")
+    assert left_behind(repository, input_paths(Params())) == []
+
+
+def test_a_run_in_a_temporary_workspace_is_refused_with_the_list(repository: Path) -> None:
+    write(repository, "data/textqa/b.jsonl")
+    temporary = Place(repository, repository / ".dvc/tmp/exps/tmp1", experiment="calm-lynx")
+    with pytest.raises(UsageError, match=r"data/textqa/b\.jsonl.*git add"):
+        refuse_left_behind(temporary, Params())
+    refuse_left_behind(Place(repository, repository), Params())
+
+
+def params_with_path(path: str) -> Params:
+    base = Params()
+    return replace(base, data=replace(base.data, path=path))
+
+
+# --- what a killed experiment leaves ---
+
+
+def kill_an_experiment(root: Path) -> Path:
+    """Leave what DVC leaves after SIGKILL."""
+    head = git(root, "rev-parse", "HEAD")
+    git(root, "update-ref", "--no-deref", "HEAD", head)
+    git(root, "checkout", "-q", "--detach")
+    for name in ("EXEC_BASELINE", "EXEC_MERGE"):
+        git(root, "update-ref", f"refs/exps/exec/{name}", head)
+    workspace = root / ".dvc/tmp/exps/standalone/tmpabc"
+    write(workspace, "params.yaml")
+    return workspace
+
+
+def test_a_clean_repository_has_no_leftovers(repository: Path) -> None:
+    assert not find_leftovers(repository).any
+
+
+def test_fixing_attaches_head_and_touches_neither_index_nor_files(repository: Path) -> None:
+    workspace = kill_an_experiment(repository)
+    write(repository, "stages/new.py")
+    git(repository, "add", "stages/new.py")
+    (repository / "dvc.yaml").write_text("changed\n", encoding="utf-8")
+    before = git(repository, "status", "--porcelain")
+    left = find_leftovers(repository)
+    assert (left.detached, left.branch, left.workspaces) == (
+        True,
+        "refs/heads/main",
+        (workspace,),
+    )
+    clear_leftovers(repository, left)
+    assert git(repository, "symbolic-ref", "HEAD") == "refs/heads/main"
+    assert git(repository, "status", "--porcelain").replace("?? .dvc/", "").strip() == (
+        before.replace("?? .dvc/", "").strip()
+    )
+    assert not find_leftovers(repository).any
+    assert not workspace.exists()
+
+
+def test_where_two_branches_fit_a_person_chooses(repository: Path) -> None:
+    git(repository, "branch", "other")
+    kill_an_experiment(repository)
+    with pytest.raises(UsageError, match="git switch BRANCH"):
+        clear_leftovers(repository, find_leftovers(repository))
+
+
+def test_a_head_that_a_person_detached_is_left_alone(repository: Path) -> None:
+    git(repository, "checkout", "-q", "--detach")
+    assert not find_leftovers(repository).detached
