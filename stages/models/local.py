@@ -16,10 +16,13 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
 from stages.core.canon import clean, cleaned
 from stages.core.errors import ParamError
 from stages.models.errors import ModelConfigError
-from stages.models.llama import Instance
+from stages.models.llama import Instance, pin_boundary
 from stages.models.protocol import Decoding, Message, Reply, Request
 from stages.models.weights import Weights, find_weights
 
@@ -101,19 +104,20 @@ class LocalModel:
 
     def _answer(self, request: Request, decoding: Decoding) -> Reply:
         front, is_chat, body = _body(request, self.style, decoding)
-        instance = self._take(front)
+        pin = pin_boundary(front)
+        instance = self._take(pin)
         try:
-            answer = instance.chat(front, body) if is_chat else instance.complete(front, body)
+            answer = instance.chat(pin, body) if is_chat else instance.complete(pin, body)
         finally:
             with self._lock:
                 self._idle.append(instance)
         return _reply(answer, f"gguf:{self._weights.sha256[:12]}")
 
-    def _take(self, front: str) -> Instance:
-        """Return an idle instance, if possible one that already holds `front`, or a new one."""
+    def _take(self, pin: str) -> Instance:
+        """Return an idle instance, if possible one that already holds `pin`, or a new one."""
         with self._lock:
             for index, instance in enumerate(self._idle):
-                if instance.holds(front):
+                if instance.holds(pin):
                     return self._idle.pop(index)
             if self._idle:
                 return self._idle.pop()
@@ -157,7 +161,7 @@ def _body(request: Request, style: str, decoding: Decoding) -> tuple[str, bool, 
         "seed": (decoding.seed or 0) % _MAX_SEED,
     }
     if request.schema is not None:
-        sampling["json_schema"] = cleaned(dict(request.schema))
+        sampling["json_schema"] = _checked(cleaned(dict(request.schema)))
     if decoding.max_tokens is not None:
         sampling["max_tokens"] = decoding.max_tokens
     if request.prompt is not None and style == "completion":
@@ -170,6 +174,15 @@ def _body(request: Request, style: str, decoding: Decoding) -> tuple[str, bool, 
         messages = (Message.text("user", request.prompt),)
     said = [{"role": "system", "content": front}] if front else []
     return front, True, {**sampling, "messages": said + [_message(m) for m in messages]}
+
+
+def _checked(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return `schema`; llama.cpp would drop a broken one without a word."""
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise ModelConfigError("schema of a request", error.message, "correct it") from error
+    return schema
 
 
 def _message(message: Message) -> dict[str, str]:

