@@ -44,7 +44,7 @@ async def _merge(
     """Merge one group of patches and record it."""
     answer = await run.optimizer.merge(view, patches)
     for reply in answer.rejected:
-        reject_reply(run, view, reply)
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
     seq = run.history.next_seq
     edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(answer.value))
     offered = [edit.id for patch in patches for edit in patch.edits]

@@ -8,6 +8,7 @@
         select at most `edit_budget(step)` of its edits               learning rate
         update: apply them, which gives a candidate                   optimizer step
         gate: keep the candidate only if the selection split improves
+    at the end of each epoch from the second: slow update and meta skill     momentum
 
 The loop always starts from the beginning. What was paid for before is in the store and costs
 nothing, so resuming, forking and replaying are all the same thing: running again.
@@ -24,11 +25,13 @@ from dataclasses import asdict, replace
 from fractions import Fraction
 
 from stages.aggregate import aggregate
+from stages.appendix import appendix_edit
 from stages.core.canon import text_digest
 from stages.core.edit import Edit, EditResult, EditStatus
 from stages.core.patch import Patch
 from stages.core.tokens import TAG as TOKEN_COUNTER
 from stages.core.tokens import count_tokens
+from stages.epoch_end import end_epoch
 from stages.judging import judge_candidate, mean_of
 from stages.optimizers.protocol import Observation, StepRecord
 from stages.reflect import reflect
@@ -36,7 +39,7 @@ from stages.rollout import by_item, scored
 from stages.run import Best, Run, State, view_of
 from stages.schedule import DECAYING, Step, edit_budget
 from stages.select_edits import select_edits
-from stages.update import update
+from stages.update import make_candidate
 
 COUNTS = ("patches", "proposed", "merged", "selected", "applied", "judged", "saved")
 
@@ -49,6 +52,7 @@ async def train(run: Run) -> State:
             state = await take_step(run, state, step)
             if run.params.patience and state.stalled >= run.params.patience:
                 return finish(run, state, "patience")
+        state = await end_epoch(run, state, epoch)
     return finish(run, state, "epochs")
 
 
@@ -59,16 +63,16 @@ async def take_step(run: Run, state: State, step: Step) -> State:
 
     patches = await reflect(run, view)
     merged = await aggregate(run, view, patches)
+    edits = [] if merged is None else await select_edits(run, view, merged)
+    notes = await appendix_edit(run, view, patches)
     record = first_record(step, patches)
-    if merged is None:
+    if merged is None and notes is None:
         return end_step(run, state, record, "nobody proposed an edit")
 
-    edits = await select_edits(run, view, merged)
-    built = update(run, state, edits, epoch=step.epoch, step=step.step, patch=merged.id)
-    record = with_candidate(record, merged.edits, edits, built.candidate.results)
+    built = await make_candidate(run, state, view, merged, edits, notes)
+    record = with_candidate(record, merged, edits, built.candidate.results)
     if not built.usable:
-        faults = built.candidate.faults
-        reason = "; ".join(faults) if faults else "no edit took effect"
+        reason = "; ".join(built.faults) if built.faults else "no edit took effect"
         return end_step(run, state, record, reason)
 
     state, record = await judge_candidate(run, state, built, record)
@@ -140,24 +144,32 @@ async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Obs
 def decide_budget(run: Run, step: Step) -> int | None:
     """Return and record the edit budget; the event carries only what the schedule read."""
     params = run.params
+    # A whole document is taken or left: rewriting by minibatch has no budget to spend.
+    whole = params.update_mode == "full_rewrite_minibatch"
+    schedule = "none" if whole else params.lr_schedule
+    warmup = 0 if schedule == "none" else params.lr_warmup
     budget = edit_budget(
         step.step,
-        schedule=params.lr_schedule,
+        schedule=schedule,
         lr=params.lr,
         lr_min=params.lr_min,
         total_steps=run.total_steps,
+        warmup=warmup,
     )
     data = {
         "epoch": step.epoch,
         "step": step.step,
         "budget": budget,
-        "schedule": params.lr_schedule,
-        "rule": f"{params.lr_schedule}/1",
-        "lr": params.lr,
-        "reason": "",
+        "schedule": schedule,
+        "rule": f"{schedule}/1",
+        "reason": "whole documents have no edit budget" if whole else "",
         "reply": None,
     }
-    if params.lr_schedule in DECAYING:
+    if schedule != "none":
+        data["lr"] = params.lr
+    if warmup:
+        data["warmup"] = warmup
+    if schedule in DECAYING:
         data |= {"lr_min": params.lr_min, "total_steps": run.total_steps}
     run.history.append("budget.decided", data)
     return budget
@@ -175,13 +187,14 @@ def first_record(step: Step, patches: Sequence[Patch]) -> StepRecord:
 
 def with_candidate(
     record: StepRecord,
-    merged: Sequence[Edit],
+    merged: Patch | None,
     selected: Sequence[Edit],
     results: Sequence[EditResult],
 ) -> StepRecord:
     """Return the record of a step after its candidate was built."""
     applied = sum(result.status is EditStatus.APPLIED for result in results)
-    counts = {"merged": len(merged), "selected": len(selected), "applied": applied}
+    n_merged = 0 if merged is None else len(merged.edits)
+    counts = {"merged": n_merged, "selected": len(selected), "applied": applied}
     return replace(
         record,
         verdict="no_change",
@@ -200,7 +213,7 @@ def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
             "step": record.step,
             "result": record.verdict,
             "reason": reason,
-            "counts": dict(record.counts),
+            "counts": dict(record.counts) | {"replies_rejected": replies_rejected(run)},
             "version": state.version,
         },
     )
@@ -212,6 +225,16 @@ def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
         tally=Counter(state.tally) + Counter([record.verdict]),
         stalled=0 if record.verdict == "accepted" else state.stalled + 1,
     )
+
+
+def replies_rejected(run: Run) -> int:
+    """Return how many optimizer replies this step had to throw away."""
+    count = 0
+    for event in reversed(run.history.events):
+        if event.type == "budget.decided" and "offered" not in event.data:
+            break
+        count += event.type == "reply.rejected"
+    return count
 
 
 def finish(run: Run, state: State, why: str) -> State:

@@ -16,7 +16,7 @@ async def reflect(run: Run, view: StepView) -> list[Patch]:
     """Return the recorded patches of this step; edits and patches carry their ids."""
     answer = await run.optimizer.reflect(view)
     for reply in answer.rejected:
-        reject_reply(run, view, reply)
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
     return [_record(run, view, patch) for patch in answer.value]
 
 
@@ -44,13 +44,12 @@ def _record(run: Run, view: StepView, patch: Patch) -> Patch:
     return patch
 
 
-def reject_reply(run: Run, view: StepView, rejected: RejectedReply) -> None:
-    """Record an optimizer reply that could not be used."""
+def reject_reply(run: Run, rejected: RejectedReply, **where: int) -> None:
+    """Record an optimizer reply that could not be used; `where` is epoch and step."""
     run.history.append(
         "reply.rejected",
         {
-            "epoch": view.epoch,
-            "step": view.step,
+            **where,
             "stage": rejected.stage,
             "reply": rejected.reply,
             "message": rejected.message,

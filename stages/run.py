@@ -25,6 +25,8 @@ from stages.schedule import Step, plan_epoch, steps_per_epoch
 class History(Protocol):
     """Where events go: appended in order, made durable at the end of each step."""
 
+    events: list[Event]
+
     @property
     def next_seq(self) -> int: ...
 
@@ -104,6 +106,9 @@ class State:
         pool: latest observation of every train item rolled out so far.
         tally: how many steps ended in each way.
         stalled: steps since the last acceptance.
+        epoch_skill: the skill at the end of the epoch before ("" in the first).
+        guidance_fate: how the last slow update fared: a verdict, or "".
+        meta_skill: the optimizer-side memory.
     """
 
     skill: str
@@ -114,6 +119,8 @@ class State:
     history: tuple[StepRecord, ...] = ()
     tally: Mapping[str, int] = field(default_factory=dict)
     stalled: int = 0
+    epoch_skill: str = ""
+    guidance_fate: str = ""
     meta_skill: str = ""
 
     @property
@@ -154,5 +161,7 @@ def view_of(
         pool=state.pool,
         history=state.history,
         meta_skill=state.meta_skill,
+        max_skill_tokens=run.params.max_skill_tokens if run.params.max_skill_tokens else None,
         success_threshold=run.params.reflect.success_threshold,
+        update_mode=run.params.update_mode,
     )

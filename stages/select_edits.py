@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from stages.core.edit import Edit
 from stages.core.patch import Patch
 from stages.optimizers.protocol import Answer, StepView
@@ -14,6 +16,8 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
 
     A budget that covers every edit, or none, asks nobody for a ranking.
     """
+    if run.params.lr_schedule == "autonomous" and view.budget is not None:
+        view = await choose_budget(run, view, merged)
     edits, budget = merged.edits, view.budget
     if budget is None or len(edits) <= budget:
         answer = Answer(list(range(len(edits))), "the budget covers every edit", "all/1")
@@ -22,7 +26,7 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
     else:
         answer = await run.optimizer.rank(view, edits)
     for reply in answer.rejected:
-        reject_reply(run, view, reply)
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
     order = answer.value
     selected = [edits[index] for index in (order if budget is None else order[:budget])]
     chosen = {edit.id for edit in selected}
@@ -45,3 +49,30 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
         },
     )
     return selected
+
+
+async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
+    """Let the optimizer choose how many merged edits to apply; return the view that says so.
+
+    An answer that cannot be used leaves the scheduled budget, and the event says so.
+    """
+    assert view.budget is not None
+    answer = await run.optimizer.choose_budget(view, merged.edits)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    most = min(view.budget, len(merged.edits))
+    budget = most if answer.value is None else min(answer.value, most)
+    run.history.append(
+        "budget.decided",
+        {
+            "epoch": view.epoch,
+            "step": view.step,
+            "budget": budget,
+            "schedule": "autonomous",
+            "rule": "scheduled/1" if answer.value is None else "autonomous/1",
+            "offered": len(merged.edits),
+            "reason": answer.reason,
+            "reply": answer.reply,
+        },
+    )
+    return replace(view, budget=budget)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stages.command import run_stage
+from stages.console import say
 from stages.core.canon import digest, text_digest
 from stages.core.errors import SkillError
 from stages.core.files import write_atomic
@@ -29,6 +30,7 @@ from stages.run import Run
 from stages.session import Session, open_session
 from stages.store.exports import export_shards, import_shards
 from stages.store.lock import run_lock
+from stages.store.owner import Owner
 
 
 async def main() -> None:
@@ -41,12 +43,18 @@ async def main() -> None:
         import_shards(session.store, workspace / TRAIN_ROLLOUTS)
         name = run_name(session, *items, seed_skill)
         folder = session.place.state / "runs" / name
-        with run_lock(folder / "lock"):
+        async with run_lock(folder / "lock", session.ops, waiting=say_who):
             recorder = Recorder(folder / "events.jsonl", report=session.report)
             try:
                 await train_run(session, recorder, *items, seed_skill)
             finally:
                 recorder.close()
+
+
+def say_who(holder: Owner | None) -> None:
+    """Tell a person why this run waits: the same run is on elsewhere."""
+    by = "" if holder is None else f" ({holder})"
+    say(f"train: the same run is on in another process{by}; waiting to reuse what it makes")
 
 
 async def train_run(

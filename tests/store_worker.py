@@ -15,7 +15,6 @@ import os
 import resource
 import signal
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -88,11 +87,15 @@ async def fill(store: FactStore, limit_bytes: int) -> None:
         number += 1
 
 
+async def lock(path: Path) -> None:
+    async with run_lock(path):
+        say("locked")
+        await asyncio.sleep(60)
+
+
 def main(job: str, *args: str) -> None:
     if job == "lock":
-        with run_lock(Path(args[0])):
-            say("locked")
-            time.sleep(60)
+        asyncio.run(lock(Path(args[0])))
         return
     with FactStore.open(Path(args[0])) as store:
         if job == "put":

@@ -187,24 +187,29 @@ def test_when_the_disk_takes_no_more_the_error_is_clear_and_all_before_is_kept(
         assert not asyncio.run(store.get_or_make("call", KEY, yes)).reused
 
 
+def hold(path: Path, *args: Any, **options: Any) -> None:
+    """Take the lock and give it back."""
+
+    async def held() -> None:
+        async with run_lock(path, *args, **options):
+            pass
+
+    asyncio.run(held())
+
+
 def test_a_run_lock_is_free_again_once_its_holder_is_killed(tmp_path: Path) -> None:
     """Case concurrency-02."""
     path, ops = tmp_path / "run.lock", Ops(tmp_path / "ops.jsonl")
     worker = start("lock", path)
     assert first_line(worker) == "locked"
     told: list[Owner | None] = []
-    with (
-        pytest.raises(SkilltrailError, match=f"process {worker.pid} on"),
-        run_lock(path, ops, told.append, timeout_s=0.2),
-    ):
-        pass
+    with pytest.raises(SkilltrailError, match=f"process {worker.pid} on"):
+        hold(path, ops, told.append, timeout_s=0.2)
     assert told[0] is not None
     assert (told[0].pid, told[0].host) == (worker.pid, platform.node())
     kill(worker)
-    with run_lock(path, ops, timeout_s=0.2):
-        pass
-    with run_lock(path, ops, timeout_s=0.2):
-        pass
+    hold(path, ops, timeout_s=0.2)
+    hold(path, ops, timeout_s=0.2)
     assert [line["type"] for line in read_ops(ops.path)] == ["lock.reclaimed"]
 
 
@@ -213,11 +218,7 @@ def test_a_run_lock_signed_by_another_host_is_not_overruled(tmp_path: Path) -> N
     path.write_text(
         '{"host": "elsewhere", "pid": 1, "started": 1.0}', encoding="utf-8", newline="\n"
     )
-    with (
-        pytest.raises(SkilltrailError, match="elsewhere.*delete the file"),
-        run_lock(path, foreign_wait_s=0.1),
-    ):
-        pass
+    with pytest.raises(SkilltrailError, match="elsewhere.*delete the file"):
+        hold(path, foreign_wait_s=0.1)
     path.unlink()
-    with run_lock(path):
-        pass
+    hold(path)

@@ -84,6 +84,26 @@ class Candidate:
                 yield f"the protected region {name} is not what it was"
 
 
+def composed(first: Candidate, second: Candidate) -> Candidate:
+    """Return the candidate of two changes, one after the other; lines keep their sources.
+
+    Raises:
+        ValueError: the second does not start from what the first made.
+    """
+    if second.parent != first.text:
+        raise ValueError("the second candidate does not start from the first one's text")
+    sources = (first.sources[s] if isinstance(s, int) else s for s in second.sources)
+    return Candidate(
+        first.parent,
+        second.text,
+        first.results + second.results,
+        tuple(sources),
+        first.added + second.added,
+        first.removed + second.removed,
+        first.owned | second.owned,
+    )
+
+
 def _region_texts(text: str) -> dict[str, list[str]]:
     """Return the regions' texts by name, with line ends read as LF."""
     document = parse(text)

@@ -7,12 +7,13 @@ journal as reclaimed. Text of another host is not overruled, since the kernel he
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from stages.core.errors import SkilltrailError
@@ -28,14 +29,14 @@ def _say_nothing(owner: Owner | None) -> None:
     return None
 
 
-@contextmanager
-def run_lock(
+@asynccontextmanager
+async def run_lock(
     path: Path,
     ops: Ops | None = None,
     waiting: Callable[[Owner | None], None] = _say_nothing,
     timeout_s: float | None = None,
     foreign_wait_s: float = 5.0,
-) -> Iterator[None]:
+) -> AsyncIterator[None]:
     """Hold the lock at `path` for the body; wait for a live holder first.
 
     `waiting` is told once who holds it (None when the holder has not signed yet).
@@ -51,8 +52,8 @@ def run_lock(
     except OSError as error:
         raise unwritable(path, error) from error
     try:
-        _acquire(file, path, waiting, timeout_s)
-        _wait_for_foreign(file, path, foreign_wait_s)
+        await _acquire(file, path, waiting, timeout_s)
+        await _wait_for_foreign(file, path, foreign_wait_s)
         left = _signature(file)
         if left is not None:
             ops.write("lock.reclaimed", lock=path.name, holder=left.to_json())
@@ -65,7 +66,7 @@ def run_lock(
         os.close(file)
 
 
-def _acquire(
+async def _acquire(
     file: int, path: Path, waiting: Callable[[Owner | None], None], timeout_s: float | None
 ) -> None:
     give_up = None if timeout_s is None else time.monotonic() + timeout_s
@@ -85,10 +86,10 @@ def _acquire(
                 str(holder) if holder is not None else "held by an unsigned process",
                 "Wait for it to end, or end it, then run again",
             )
-        time.sleep(_POLL_S)
+        await asyncio.sleep(_POLL_S)
 
 
-def _wait_for_foreign(file: int, path: Path, foreign_wait_s: float) -> None:
+async def _wait_for_foreign(file: int, path: Path, foreign_wait_s: float) -> None:
     give_up = time.monotonic() + foreign_wait_s
     while (holder := _signature(file)) is not None and holder.is_foreign:
         if time.monotonic() >= give_up:
@@ -97,7 +98,7 @@ def _wait_for_foreign(file: int, path: Path, foreign_wait_s: float) -> None:
                 str(holder),
                 "If that run is over (its host may have been renamed), delete the file",
             )
-        time.sleep(_POLL_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def _signature(file: int) -> Owner | None:
