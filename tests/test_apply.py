@@ -501,6 +501,12 @@ def test_an_edit_that_cannot_be_read_still_has_its_row(value, code):
     assert candidate.results[0].detail.startswith(code + ":")
 
 
+def test_an_unusable_edit_keeps_what_it_said():
+    read = edit_from_untrusted({"op": "replace", "target": "- a", "content": None})
+    assert isinstance(read, Unusable)
+    assert (read.op, read.target) == ("replace", "- a")
+
+
 def test_what_a_proposer_claims_is_not_taken_over():
     read = edit_from_untrusted(
         {"op": "append", "content": "x\ud800", "support": 8, "kind": "law", "items": ["a", 3]}
@@ -679,4 +685,3 @@ def test_forty_edits_of_5000_lines_take_less_than_seconds():
     assert len(candidate.applied) == 41
     assert candidate.faults == ()
     assert time.perf_counter() - start < 5
-    assert isinstance(edit_from_untrusted(1), Unusable)

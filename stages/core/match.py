@@ -189,10 +189,11 @@ def _partly(document: Document, target: str, first: int, last: int) -> Refused:
 
 
 def _ambiguous(lines: Iterable[int]) -> Refused:
-    numbers = tuple(lines)
+    matches = list(lines)
+    numbers = sorted(set(matches))
     shown = ", ".join(str(number) for number in numbers[:20])
     more = "" if len(numbers) <= 20 else ", …"
-    detail = f"matches={len(numbers)}: the target stands on lines {shown}{more}"
+    detail = f"matches={len(matches)}: the target stands on lines {shown}{more}"
     return Refused(EditStatus.AMBIGUOUS, detail, numbers)
 
 

@@ -22,10 +22,15 @@ _FILE_KEYS = ("file", "filename", "file_name", "file_path", "filepath", "path", 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A proposed edit that cannot be read. `reason` is "code: sentence"."""
+    """A proposed edit that cannot be read: `reason` is "code: sentence".
+
+    `op` and `target` are what it says there, as far as that is text, for whoever has to report it.
+    """
 
     reason: str
     id: str = ""
+    op: str = ""
+    target: str = ""
 
 
 def edit_from_untrusted(value: object) -> Edit | Unusable:
@@ -36,45 +41,51 @@ def edit_from_untrusted(value: object) -> Edit | Unusable:
     """
     if not isinstance(value, Mapping):
         return Unusable(f"not_an_object: an edit is a JSON object, found {_type(value)}")
+    try:
+        return _edit(value)
+    except _Unreadable as error:
+        return Unusable(str(error), op=_said(value, "op"), target=_said(value, "target"))
+
+
+class _Unreadable(Exception):
+    """Why a JSON object is no edit."""
+
+
+def _edit(value: Mapping[Any, Any]) -> Edit:
     named = next((key for key in _FILE_KEYS if value.get(key) is not None), None)
     if named is not None:
-        return Unusable(
+        raise _Unreadable(
             f"names_a_file: an edit changes the skill document and no file; remove {named!r}"
         )
     op = value.get("op")
     if op not in PROPOSED_OPS:
         found = clean(op)[:40] if isinstance(op, str) else _type(op)
-        return Unusable(f"unknown_op: op is one of {', '.join(PROPOSED_OPS)}; found {found}")
-    content = _content(value, needed=op != "delete")
-    target = _text(value, "target", default="")
-    section = _text(value, "section", default="")
-    for field in (content, target, section):
-        if isinstance(field, Unusable):
-            return field
+        raise _Unreadable(f"unknown_op: op is one of {', '.join(PROPOSED_OPS)}; found {found}")
     inline = value.get("inline", False)
     if not isinstance(inline, bool):
-        return Unusable(f"wrong_type: inline is true or false, found {_type(inline)}")
+        raise _Unreadable(f"wrong_type: inline is true or false, found {_type(inline)}")
+    section = _text(value, "section")
     return Edit(
         op=str(op),
-        target=str(target),
-        content=str(content),
-        section=str(section) if str(section).strip() else None,
+        target=_text(value, "target"),
+        content=_content(value, needed=op != "delete"),
+        section=section if section.strip() else None,
         inline=inline,
         kind=kind if (kind := value.get("kind")) in KINDS else "rule",
-        reason=clean(reason) if isinstance(reason := value.get("reason"), str) else "",
+        reason=_said(value, "reason"),
         items=_items(value.get("items")),
     )
 
 
-def _content(value: Mapping[Any, Any], needed: bool) -> str | Unusable:
+def _content(value: Mapping[Any, Any], needed: bool) -> str:
     content = value.get("content")
-    if not needed and content is None:
+    if content is None and not needed:
         return ""
     if isinstance(content, list) and content and all(isinstance(i, str) for i in content):
         return "\n".join(_list_item(clean(item)) for item in content)
     if isinstance(content, str):
         return clean(content)
-    return Unusable(f"wrong_type: content is text or a list of texts, found {_type(content)}")
+    raise _Unreadable(f"wrong_type: content is text or a list of texts, found {_type(content)}")
 
 
 def _list_item(text: str) -> str:
@@ -85,13 +96,17 @@ def _list_item(text: str) -> str:
     return "\n".join(["- " + lines[0], *("  " + line if line else "" for line in lines[1:])])
 
 
-def _text(value: Mapping[Any, Any], key: str, default: str) -> str | Unusable:
+def _text(value: Mapping[Any, Any], key: str) -> str:
     text = value.get(key)
-    if text is None:
-        return default
-    if isinstance(text, str):
-        return clean(text)
-    return Unusable(f"wrong_type: {key} is text, found {_type(text)}")
+    if text is not None and not isinstance(text, str):
+        raise _Unreadable(f"wrong_type: {key} is text, found {_type(text)}")
+    return _said(value, key)
+
+
+def _said(value: Mapping[Any, Any], key: str) -> str:
+    """Return the text under `key`, "" when there is none."""
+    text = value.get(key)
+    return clean(text) if isinstance(text, str) else ""
 
 
 def _items(value: object) -> tuple[str, ...]:
