@@ -17,7 +17,7 @@ from stages.core.rewrite import rewrite
 from stages.core.structure import structure_faults
 from stages.core.untrusted import Unusable, edit_from_untrusted
 
-LAWS = settings(max_examples=150, deadline=None)
+LAWS = settings(max_examples=80, deadline=None)
 
 
 def edited(skill: str, *proposed: object) -> Candidate:

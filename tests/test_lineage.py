@@ -91,7 +91,7 @@ def test_a_lineage_of_another_document_is_refused():
         advance((SEED,), apply_edits("a\nb\n", []), 1)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.one_of(skills(), any_text), st.data())
 def test_every_line_of_every_version_has_exactly_one_origin(text, data):
     lineage = seed_lineage(text)

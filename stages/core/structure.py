@@ -15,6 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from stages.core.document import BOM, Document, marker, marker_line, parse
 from stages.core.markdown import FENCE, scan
 
+_MOST_BRACKETS = 500
 _FIELD = re.compile(r"[A-Za-z_][\w-]*:(?:[ \t]|$)")
 
 
@@ -65,6 +66,9 @@ def _frontmatter_faults(document: Document) -> list[str]:
 
 def _yaml_faults(source: str) -> list[str]:
     """Return what is wrong with the frontmatter's YAML; `source` begins on line 2."""
+    if source.count("[") + source.count("{") > _MOST_BRACKETS:
+        # The time a YAML scanner takes grows with the square of the nesting.
+        return [f"the frontmatter is not YAML we read: over {_MOST_BRACKETS} brackets"]
     try:
         data = YAML(typ="safe", pure=True).load(source)
     except MarkedYAMLError as error:

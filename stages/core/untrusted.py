@@ -24,7 +24,7 @@ _FILE_KEYS = ("file", "filename", "file_name", "file_path", "filepath", "path", 
 class Unusable:
     """A proposed edit that cannot be read: `reason` is "code: sentence".
 
-    `op` and `target` are what it says there, as far as that is text, for whoever has to report it.
+    `op` and `target` are what it says there, as far as that is text, for the report.
     """
 
     reason: str
