@@ -58,12 +58,15 @@ def find_command(name: str) -> Command:
 
 def run(args: list[str]) -> int:
     """Run one command line and return its exit code; every error is one message on stderr."""
-    from stages.console import complain, emit, prepare_streams
+    from stages.console import complain, emit, prepare_streams, say
 
     prepare_streams()
-    if not args or args[0] in ("--help", "-h"):
+    if not args:
+        say(help_text())
+        return UsageError.exit_code
+    if args[0] in ("--help", "-h"):
         emit(help_text())
-        return 0 if args else UsageError.exit_code
+        return 0
     if args[0] == "--version":
         emit(f"skilltrail {__version__}")
         return 0

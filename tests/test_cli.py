@@ -1,0 +1,116 @@
+"""The command line: fast help, one message for every error, exit codes people can rely on."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+
+from stages import __version__
+from stages.cli import find_command, help_text, run
+from stages.commands import COMMANDS
+from stages.core.errors import UsageError
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def skilltrail(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stages.cli", *args],
+        cwd=ROOT,
+        env={**os.environ, **env},
+        capture_output=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_in_the_table_is_there_and_helps(
+    command: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = command.name  # type: ignore[attr-defined]
+    assert run([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Usage: skilltrail {name}")
+
+
+def test_every_module_that_registers_commands_is_in_the_table() -> None:
+    files = (ROOT / "stages" / "commands").glob("*.py")
+    modules = {
+        file.stem for file in files if "\ndef register(" in file.read_text(encoding="utf-8")
+    }
+    assert modules == {command.module for command in COMMANDS}
+
+
+def test_every_registered_command_is_in_the_table() -> None:
+    names: set[str] = set()
+    for module in {command.module for command in COMMANDS}:
+        app = typer.Typer()
+        app.callback()(lambda: None)
+        import_module(f"stages.commands.{module}").register(app)
+        names |= set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
+    assert names == {command.name for command in COMMANDS}
+
+
+def test_the_help_shows_examples_and_every_command() -> None:
+    assert "dvc exp run -S lr=8" in help_text()
+    for command in COMMANDS:
+        assert f"  {command.name} " in help_text()
+        assert command.summary in help_text()
+
+
+def test_the_help_imports_no_command() -> None:
+    code = (
+        "import sys; from stages.cli import run; run(['--help']); "
+        "heavy = {'typer', 'dvc', 'numpy', 'openai', 'anthropic', 'ruamel.yaml', 'git'}; "
+        "sys.exit(bool(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
+    assert done.returncode == 0
+
+
+def test_the_version_is_the_packages() -> None:
+    assert skilltrail("--version").stdout == f"skilltrail {__version__}\n"
+
+
+@pytest.mark.parametrize("typed", ["parms", "param", "docter", "sumary"])
+def test_a_mistyped_command_is_told_the_nearest(typed: str) -> None:
+    with pytest.raises(UsageError, match="The nearest is `skilltrail (params|doctor|summary)`"):
+        find_command(typed)
+
+
+def test_wrong_use_exits_2_with_nothing_on_stdout() -> None:
+    for args in (["nonsense"], ["params", "--bogus"], [], ["--bogus"]):
+        done = skilltrail(*args)
+        assert done.returncode == 2, args
+        assert done.stdout == ""
+        assert done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_fault_in_params_is_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text("lr: 0\nepoch: 3\n", encoding="utf-8", newline="\n")
+    done = skilltrail("params", "--file", str(path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: params.yaml has ")
+    assert "line 1, lr: expected a whole number of at least 1, found 0" in done.stderr
+    assert "line 2, epoch: no such key; the nearest is epochs" in done.stderr
+
+
+def test_params_tell_value_and_origin_as_json(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text("lr: 8\n", encoding="utf-8", newline="\n")
+    done = skilltrail("params", "--json", "--changed", "--file", str(path))
+    assert done.returncode == 0, done.stderr
+    [row] = json.loads(done.stdout)
+    assert (row["key"], row["value"], row["default"], row["origin"]) == (
+        "lr", 8, 4, "params.yaml",
+    )  # fmt: skip
+    assert row["changes_results"] is True
