@@ -9,6 +9,9 @@ Operations (SkillOpt's four, and one for protected regions):
     write_region   set the text of a protected region (`target` = region name); owners only
 
 A target is whole lines of the parent document and must match exactly once.
+
+The rewriting update modes propose in other terms, which are never applied as edits: `suggest`
+(advice in words) and `rewrite` (`content` is a whole document).
 """
 
 from __future__ import annotations
@@ -36,7 +39,7 @@ class Edit:
     """One proposed change.
 
     Attributes:
-        op: one of `OPS`.
+        op: one of `OPS`, or `suggest` or `rewrite`.
         target: existing text (whole lines), or a region's name for `write_region`.
         content: new text.
         section: a heading's text that scopes the match or the append; None = whole document.

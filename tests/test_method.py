@@ -1,0 +1,257 @@
+"""The rest of the method on the toy world: modes, schedules, slow update, meta skill, notes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_world import WORDS, ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
+
+from stages.core.document import region_text
+from stages.core.edit import Edit
+from stages.core.patch import Patch
+from stages.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
+from stages.store.facts import FactStore
+
+
+class Whole(ToyOptimizer):
+    """Also writes guidance, a memory, whole documents and notes, and records what it saw."""
+
+    def __init__(self, guidance: str = "Take care of pines.", budget: int | None = 1) -> None:
+        self.guidance, self.budget = guidance, budget
+        self.views: list[EpochView] = []
+        self.memories: list[str] = []
+
+    async def reflect(self, view: StepView) -> Answer:
+        self.memories.append(view.meta_skill)
+        answer = await super().reflect(view)
+        failed = answer.value[0]
+        if view.update_mode == "rewrite_from_suggestions":
+            edits = [Edit("suggest", content=e.content, items=e.items) for e in failed.edits]
+            return Answer([replace(failed, edits=tuple(edits))], rule=self.tag)
+        if view.update_mode == "full_rewrite_minibatch":
+            text = view.skill + "\n".join(e.content for e in failed.edits) + "\n"
+            edit = Edit("rewrite", content=text, items=failed.items)
+            return Answer([replace(failed, edits=(edit,))], rule=self.tag)
+        word = view.observations[0].item.input["word"]
+        return Answer([replace(failed, notes=(f"mind {word}",))], rule=self.tag)
+
+    async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        if self.budget is None:
+            rejected = RejectedReply("budget", "expected an integer", None, "schedule holds")
+            return Answer(None, "the scheduled budget holds", rejected=(rejected,))
+        return Answer(self.budget, "one at a time", rule=self.tag)
+
+    async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
+        lines = "".join(f"{edit.content}\n" for edit in suggestions)
+        return Answer(view.skill + lines, rule=self.tag)
+
+    async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
+        return Answer(["mind all trees"], rule=self.tag)
+
+    async def guide(self, view: EpochView) -> Answer:
+        self.views.append(view)
+        return Answer(self.guidance, "from the comparison", rule=self.tag)
+
+    async def remember(self, view: EpochView) -> Answer:
+        return Answer(f"epoch {view.epoch}: pairs {len(view.pairs)}", rule=self.tag)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FactStore:
+    return FactStore.open(tmp_path)
+
+
+def run_whole(folder: Path, store: FactStore, optimizer: ToyOptimizer, **params: Any) -> ToyRun:
+    return run_toy(folder, store, toy_params(**params), optimizer=optimizer)
+
+
+@pytest.mark.parametrize("mode", ["rewrite_from_suggestions", "full_rewrite_minibatch"])
+def test_whole_documents_learn_too_and_their_text_is_recorded(
+    tmp_path: Path, store: FactStore, mode: str
+) -> None:
+    done = run_whole(tmp_path, store, Whole(), update_mode=mode)
+    assert done.state.best.mean == 1
+    built = done.events("candidate.built")
+    assert {event["mode"] for event in built} == {mode}
+    assert all(event["text"] for event in built)
+    budgets = {event["budget"] for event in done.events("budget.decided")}
+    assert budgets == ({None} if mode == "full_rewrite_minibatch" else {2})
+
+
+def test_the_optimizer_chooses_the_budget_and_never_more_than_scheduled(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Whole(budget=9), lr_schedule="autonomous", epochs=1)
+    first, second = done.events("budget.decided")[:2]
+    assert (first["budget"], second["budget"]) == (2, 2)
+    assert second["offered"] == len(done.events("patch.merged")[0]["edits"])
+    assert all(len(event["selected"]) <= 2 for event in done.events("edits.selected"))
+
+
+def test_an_unusable_budget_leaves_the_scheduled_one_and_is_counted(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Whole(budget=None), lr_schedule="autonomous", epochs=1)
+    second = done.events("budget.decided")[1]
+    assert (second["budget"], second["rule"]) == (2, "scheduled/1")
+    assert done.events("step.ended")[0]["counts"]["replies_rejected"] == 1
+
+
+def test_no_schedule_has_no_cap(tmp_path: Path, store: FactStore) -> None:
+    done = run_whole(tmp_path, store, Whole(), lr_schedule="none", batch_size=8, epochs=1)
+    assert len(done.events("edits.selected")[0]["selected"]) == 8
+
+
+SLOW = {"slow_update": {"enabled": True, "samples": 4}, "epochs": 2, "lr": 1}
+
+
+def test_guidance_passes_the_gate_like_any_candidate(tmp_path: Path, store: FactStore) -> None:
+    optimizer = Whole()
+    done = run_whole(tmp_path, store, optimizer, **SLOW)
+    judged = [e for e in done.events("gate.judged") if e["source"] == "slow_update"]
+    assert [e["verdict"] for e in judged] == ["rejected"]  # it helps no item
+    assert region_text(done.state.skill, "slow_update") is None
+    compared = done.events("slow_update.compared")
+    assert compared[0]["counts"]["improved"] >= 1
+    assert optimizer.views[0].guidance_fate == ""
+
+
+def test_helpful_guidance_is_credited_with_its_gain_and_not_the_next_edit(
+    tmp_path: Path, store: FactStore
+) -> None:
+    helpful = Whole("\n".join(f"- know {word}" for word in WORDS))
+    done = run_whole(tmp_path, store, helpful, **SLOW)
+    versions = [e for e in done.events("skill.versioned") if e["version"]]
+    slow = done.events("slow_update.proposed")[0]["patch"]
+    assert versions[-1]["patch"] == slow
+    assert versions[-1]["best"]
+    gate = [e for e in done.events("gate.judged") if e["source"] == "slow_update"][0]
+    assert gate["after"] == 1.0 > gate["before"]
+
+
+def test_forced_guidance_is_measured_at_once(tmp_path: Path, store: FactStore) -> None:
+    slow = SLOW["slow_update"] | {"mode": "force"}  # type: ignore[operator]
+    done = run_whole(tmp_path, store, Whole(), **SLOW | {"slow_update": slow})
+    gate = [e for e in done.events("gate.judged") if e["source"] == "slow_update"][0]
+    assert (gate["verdict"], gate["forced"], gate["judged"]) == ("accepted", True, len(WORDS))
+    assert region_text(done.state.skill, "slow_update") == "Take care of pines."
+    assert set(done.state.scores) == {f"selection-{word}" for word in WORDS}
+
+
+def test_an_unchanged_skill_makes_no_comparison_rollouts(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Whole(), **SLOW | {"epochs": 4, "batch_size": 8, "lr": 8})
+    last = done.events("slow_update.compared")[-1]
+    assert last["pairs"] == []
+    assert "did not change" in last["reason"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "kinds"),
+    [
+        ("changed", {"improved", "regressed"}),
+        ("unchanged", {"persistent_failure", "stable_success"}),
+    ],
+)
+def test_the_pair_policy_keeps_what_it_says(
+    tmp_path: Path, store: FactStore, policy: str, kinds: set[str]
+) -> None:
+    slow = {"enabled": True, "samples": 4, "pairs": policy, "max_extra": 6}
+    done = run_whole(tmp_path, store, Whole(), slow_update=slow, lr=1, epochs=2)
+    compared = done.events("slow_update.compared")[0]
+    assert {pair["category"] for pair in compared["pairs"]} <= kinds
+    rolled = [e for e in done.events("rollouts.scored") if e["purpose"] == "slow_update"]
+    extra = sum(len(e["items"]) for e in rolled) - 2 * 4
+    assert extra <= (6 if policy == "changed" else 0)
+
+
+def test_the_meta_skill_reaches_later_calls_and_is_no_part_of_the_skill(
+    tmp_path: Path, store: FactStore
+) -> None:
+    optimizer = Whole()
+    meta = {"meta_skill": {"enabled": True}, "epochs": 3, "lr": 1}
+    done = run_whole(tmp_path, store, optimizer, **meta)
+    written = done.events("meta_skill.written")
+    assert [event["epoch"] for event in written] == [2, 3]
+    assert optimizer.memories[0] == ""
+    assert optimizer.memories[-1] == written[0]["text"]
+    assert written[0]["text"] not in done.state.skill
+
+
+def test_notes_stand_in_the_appendix_and_pass_the_gate_with_the_step(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Whole(), skill_aware={"enabled": True}, epochs=1)
+    noted = done.events("appendix.proposed")[0]["edits"][0]
+    assert (noted["op"], noted["target"]) == ("write_region", "appendix")
+    assert "- mind" in (region_text(done.state.best.skill, "appendix") or "")
+    budget = done.events("edits.selected")[0]["budget"]
+    assert len(done.events("candidate.built")[0]["results"]) == budget + 1
+
+
+def test_too_many_notes_are_consolidated(tmp_path: Path, store: FactStore) -> None:
+    aware = {"enabled": True, "consolidate_over": 1}
+    done = run_whole(tmp_path, store, Whole(), skill_aware=aware, use_gate=False, epochs=1)
+    assert region_text(done.state.skill, "appendix") == "- mind all trees"
+
+
+def test_a_candidate_over_the_size_limit_is_never_evaluated(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Whole(), max_skill_tokens=12, epochs=1)
+    ends = done.events("step.ended")
+    assert any("max_skill_tokens" in event["reason"] for event in ends)
+    assert all(event["tokens"] <= 12 for event in done.events("skill.versioned"))
+
+
+def test_repeats_are_rolled_out_apart_and_averaged(tmp_path: Path, store: FactStore) -> None:
+    done = run_whole(tmp_path, store, Whole(), gate={"repeats": 2}, epochs=1)
+    rows = done.events("rollouts.scored")[0]["items"]
+    assert [row["repeat"] for row in rows[:2]] == [0, 1]
+    assert rows[0]["key"] != rows[1]["key"]
+    assert done.events("gate.judged")[0]["repeats"] == 2
+    assert done.state.best.mean > 0
+
+
+def test_warm_up_is_consumed_and_recorded(tmp_path: Path, store: FactStore) -> None:
+    done = run_whole(tmp_path, store, Whole(), lr=2, lr_warmup=2, epochs=1)
+    assert [event["budget"] for event in done.events("budget.decided")] == [1, 2, 2, 2]
+    assert done.events("budget.decided")[0]["warmup"] == 2
+
+
+@pytest.mark.parametrize("mode", ["patch", "full_rewrite_minibatch"])
+def test_every_ability_at_once_gives_one_log_at_any_concurrency(
+    tmp_path: Path, mode: str
+) -> None:
+    params = SLOW | {
+        "update_mode": mode,
+        "meta_skill": {"enabled": True},
+        "skill_aware": {"enabled": True},
+        "gate": {"rule": "no_regression", "metric": "soft"},
+    }
+    logs = set()
+    for workers in (1, 16):
+        folder = tmp_path / f"{workers}"
+        with FactStore.open(folder) as store:
+            done = run_toy(
+                folder,
+                store,
+                toy_params(**params),
+                ToyModel(workers=workers),
+                optimizer=Whole(),
+            )
+        logs.add(done.log)
+    assert len(logs) == 1
+
+
+def test_patches_may_hold_notes_alone(tmp_path: Path, store: FactStore) -> None:
+    class NotesOnly(Whole):
+        async def reflect(self, view: StepView) -> Answer:
+            return Answer([Patch("failure", (), (), notes=("know oak",))], rule=self.tag)
+
+    done = run_whole(tmp_path, store, NotesOnly(), skill_aware={"enabled": True}, epochs=1)
+    assert done.events("candidate.built")[0]["results"][0]["status"] == "applied"
+    assert done.events("edits.selected") == []
