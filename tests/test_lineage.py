@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from skill_texts import NOTES, SLOW, any_text, edits_for, skills
 
 from stages.core.apply import apply_edits
+from stages.core.candidate import composed
 from stages.core.document import split_lines
 from stages.core.edit import Edit
 from stages.core.lineage import Lineage, Origin, advance, seed_lineage
@@ -84,6 +85,20 @@ def test_a_rewrite_maps_unchanged_and_moved_lines_to_their_origin():
     lineage = advance(seed_lineage(parent), candidate, 1)
     assert lineage == (SEED, SEED, Origin(1, "6.0"), SEED, SEED, SEED, SEED)
     assert (candidate.added, candidate.removed) == (2, 1)
+
+
+def test_two_changes_in_a_row_trace_to_the_first_parent():
+    first = apply_edits("- a\n- b\n", [Edit("replace", "- a", "- x", id="3.0")])
+    second = apply_edits(first.text, [Edit("append", content="- c", id="4.0")])
+    both = composed(first, second)
+    assert advance(seed_lineage("- a\n- b\n"), both, 1) == (
+        Origin(1, "3.0"),
+        SEED,
+        Origin(1, "4.0"),
+    )
+    assert both.applied == ("3.0", "4.0")
+    with pytest.raises(ValueError, match="does not start"):
+        composed(second, first)
 
 
 def test_a_lineage_of_another_document_is_refused():
