@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from stages.core.errors import ParamError
 from stages.core.params import Params, seed_skill_path
+from stages.core.params_edit import set_params
 from stages.core.params_knob import knob, knobs_of
 from stages.core.params_read import (
     load_params,
@@ -389,3 +390,28 @@ def test_any_values_give_params_or_a_param_error(flat: dict[str, Any]) -> None:
 def test_any_text_gives_params_or_a_param_error(text: str) -> None:
     with contextlib.suppress(ParamError):
         params_from_text(text, "params.yaml", ENVIRONMENTS)
+
+
+# --- editing ---
+
+
+def test_setting_a_value_changes_its_line_and_keeps_every_comment(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    before = (ROOT / "params.yaml").read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(before) + "\n", encoding="utf-8", newline="\n")
+    set_params(path, {"skill.seed": "skills/seeds/main-v3.md", "skill.parent": "ab12", "lr": 8})
+    after = path.read_text(encoding="utf-8").splitlines()
+    changed = [new for old, new in zip(before, after, strict=True) if old != new]
+    assert [line.split("#")[0].strip() for line in changed] == [
+        "lr: 8", "seed: skills/seeds/main-v3.md", "parent: ab12",
+    ]  # fmt: skip
+    comments = [line.partition("#")[2] for line in before]
+    assert [line.partition("#")[2] for line in after] == comments
+    assert load_params(path, ENVIRONMENTS).skill.parent == "ab12"
+
+
+def test_setting_a_key_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text("lr: 4\n", encoding="utf-8", newline="\n")
+    with pytest.raises(ParamError, match=r"skill.seed.*no such key"):
+        set_params(path, {"skill.seed": "x"})
