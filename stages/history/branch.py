@@ -26,7 +26,7 @@ class SideBranch:
     Args:
         label: what the run is called (DVC experiment, git branch, or `detached`).
         every_s: least time between two batches; `close` does not wait for it.
-        sleep: how to wait for another process's lock.
+        attempts, sleep: how often to try, and how to wait, while another process holds a lock.
     """
 
     def __init__(
@@ -35,11 +35,13 @@ class SideBranch:
         label: str,
         *,
         every_s: float = 1.0,
+        attempts: int = ATTEMPTS,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._door = door
         self._label = label
         self._every_s = every_s
+        self._attempts = attempts
         self._sleep = sleep
         self._format = door.object_format()
         self._committing = Committing(self._format)
@@ -74,11 +76,11 @@ class SideBranch:
         if not self._chain:
             return
         wait_s = FIRST_WAIT_S
-        for attempt in range(1, ATTEMPTS + 1):
+        for attempt in range(1, self._attempts + 1):
             try:
-                self._write()
+                self._write(loose=attempt > 2)
             except GitError as error:
-                if not error.busy or attempt == ATTEMPTS:
+                if not error.busy or attempt == self._attempts:
                     raise ProjectionError(
                         "The commits of this run",
                         str(error),
@@ -107,14 +109,14 @@ class SideBranch:
             if commit.version is not None:
                 self._versions[commit.version] = commit.sha
 
-    def _write(self) -> None:
+    def _write(self, *, loose: bool) -> None:
         refs = self._door.refs(RUNS, VERSIONS)
         placement = place(self._label, self._chain, self._index, refs, self._history)
         new = self._commits_after(placement)
         if new:
             ref = RUNS + placement.name
             parent = None if placement.written == 0 else self._chain[placement.written - 1]
-            self._door.fast_import(import_stream(new, ref, parent))
+            self._door.fast_import(import_stream(new, ref, parent), loose=loose)
             self._check(ref)
         self._door.update_refs(self._missing_versions(placement.name, refs))
         self.name = placement.name

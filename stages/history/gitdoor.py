@@ -18,8 +18,9 @@ from git import Git, GitCommandError, InvalidGitRepositoryError, NoSuchPathError
 from stages.core.errors import SkilltrailError
 
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+_ALL_LOOSE = 2**31 - 1
 # What git says when another process holds a lock or has moved a ref meanwhile.
-_BUSY = (".lock", "cannot lock", "unable to lock", "not updating", "reference already exists")
+_BUSY = (".lock", "cannot lock", "unable to lock", "not updating", "exists")
 
 
 class GitError(SkilltrailError):
@@ -93,18 +94,24 @@ class GitDoor:
         if lines:
             self.run("update-ref", "--stdin", stdin=lines.encode())
 
-    def fast_import(self, stream: Iterable[bytes]) -> None:
+    def fast_import(self, stream: Iterable[bytes], *, loose: bool = False) -> None:
         """Feed a stream to `git fast-import`; refs move only after the whole stream is in.
+
+        `loose` writes no pack: a process that was killed, or one that imports the same at the
+        same moment, may stand in the way of a pack of that name.
 
         Raises:
             GitError: it failed, or a ref would not have moved forward.
         """
+        limit = ("-c", f"fastimport.unpackLimit={_ALL_LOOSE}") if loose else ()
         command = ("fast-import", "--quiet", "--done", "--date-format=raw")
-        with self._start(command) as process:
+        with self._start((*limit, *command)) as process:
             if process.stdin is None:
                 raise GitError("git fast-import", "has no input")
             broken = _feed(process.stdin, stream)
             _, error = process.communicate()
+            # It leaves a crash report in the user's git directory when a lock is in its way.
+            (self.git_dir / f"fast_import_crash_{process.pid}").unlink(missing_ok=True)
         if process.returncode != 0 or broken:
             raise _failed("fast-import", error)
 
@@ -171,6 +178,8 @@ def _feed(stdin: IO[bytes], stream: Iterable[bytes]) -> bool:
 
 def _failed(command: str, error: bytes | None) -> GitError:
     words = (error or b"").decode("utf-8", "replace").strip()
-    last = words.splitlines()[-1] if words else "failed without a word"
+    lines = words.splitlines()
+    told = [line for line in lines if line.startswith(("fatal:", "error:", "warning:"))]
     busy = any(sign in words.lower() for sign in _BUSY)
-    return GitError(f"git {command}", last, busy=busy)
+    found = next(iter(told or lines), "failed without a word")
+    return GitError(f"git {command}", found, busy=busy)
