@@ -21,6 +21,7 @@ from stages.core.params import Params, seed_skill_path
 from stages.core.params_read import run_digest_params
 from stages.core.structure import structure_faults
 from stages.data.splits import read_split
+from stages.history.opening import open_side_branch
 from stages.history.recorder import Recorder
 from stages.identity import code_digest
 from stages.loop import train
@@ -44,7 +45,10 @@ async def main() -> None:
         name = run_name(session, *items, seed_skill)
         folder = session.place.state / "runs" / name
         async with run_lock(folder / "lock", session.ops, waiting=say_who):
-            recorder = Recorder(folder / "events.jsonl", report=session.report)
+            side = open_side_branch(
+                session.place.root, session.place.experiment, session.report
+            )
+            recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
             try:
                 await train_run(session, recorder, *items, seed_skill)
             finally:
