@@ -15,9 +15,11 @@ from typing import Any
 from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
+from stages.models.prices import price_of
 from stages.models.protocol import Model
 from stages.models.registry import open_model
 from stages.progress import Progress
+from stages.recorded import StoredCalls
 from stages.rollout import Rollouts
 from stages.store.facts import FactStore
 from stages.store.ops import Ops
@@ -55,8 +57,14 @@ class Session:
         elif reused:
             self.meter.reused("target", trajectory.usage)
         else:
-            self.meter.made("target", trajectory.usage, 0.0)
+            self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
         self.progress.rollout(reused=reused)
+
+    def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
+        """Return the US dollars that a call of `role` cost, None when its price is unknown."""
+        options = self.params.target if role == "target" else self.params.optimizer
+        price = price_of(role, options)
+        return None if price is None else float(price.cost(usage))
 
     def report(self, kind: str, details: Mapping[str, Any]) -> None:
         """Write what is not an event to the operations log."""
@@ -77,7 +85,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     ops = Ops(place.state / "ops.jsonl")
     started = time.monotonic()
     with FactStore.open(place.root, ops) as store, Progress(section) as progress:
-        target = open_target(params)
+        target = open_model("target", params.target, records=StoredCalls(store))
         try:
             with Meter(place, section, apart=command) as meter:
                 yield Session(place, params, env, target, store, meter, ops, progress)
@@ -85,8 +93,3 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
             await target.close()
     name = section if command is None else f"command {command}"
     ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3))
-
-
-def open_target(params: Params) -> Model:
-    """Return the frozen model that does the tasks."""
-    return open_model("target", params.target)
