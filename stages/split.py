@@ -9,15 +9,17 @@ from __future__ import annotations
 from stages.command import run_stage
 from stages.console import say
 from stages.data.freeze import split
+from stages.preflight import refuse_left_behind
 from stages.store.place import find_place
 from stages.workspace import environment_of, load_params
 
 
 async def main() -> None:
     """Split the items of the project that the stage runs in."""
-    root = find_place().workspace
-    params = load_params(root)
-    split(params, environment_of(params), root, say)
+    place = find_place()
+    params = load_params(place.workspace)
+    refuse_left_behind(place, params)
+    split(params, environment_of(params), place.workspace, say)
 
 
 if __name__ == "__main__":
