@@ -23,6 +23,7 @@ from stages.core.patch import Patch
 from stages.core.rewrite import TAG as REWRITE
 from stages.core.rewrite import rewrite
 from stages.core.tokens import count_tokens
+from stages.history.lines import packed
 from stages.optimizers.protocol import StepView
 from stages.reflect import reject_reply
 from stages.run import Run, State
@@ -113,6 +114,7 @@ def record_candidate(
             "results": [result.to_json() for result in candidate.results],
             "faults": list(faults),
             "diff": candidate.diff,
+            "sources": packed(candidate.sources),
             "tokens": count_tokens(candidate.text),
             "rule": rule,
             "reply": reply,

@@ -15,7 +15,7 @@ from stages.core.errors import UsageError
 from stages.history.events import Event
 from stages.history.replay import Version, versions
 
-CARRIERS = ("patch.proposed", "patch.merged", "slow_update.proposed")
+CARRIERS = ("patch.proposed", "patch.merged", "appendix.proposed", "slow_update.proposed")
 
 
 class Story:

@@ -136,6 +136,10 @@ def _guided(data: Data, version: int | None) -> str:
     return f"slow update: {data['patch']} writes guidance after epoch {data['epoch']}"
 
 
+def _notes(data: Data, version: int | None) -> str:
+    return f"appendix: {data['patch']} writes notes, {visible(data['reason'])}"
+
+
 def _meta(data: Data, version: int | None) -> str:
     return f"meta skill: {count(len(data['text']), 'character')} after epoch {data['epoch']}"
 
@@ -171,6 +175,7 @@ _SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "gate.judged": _judged,
     "skill.versioned": _versioned,
     "step.ended": _step,
+    "appendix.proposed": _notes,
     "slow_update.compared": _compared,
     "slow_update.proposed": _guided,
     "meta_skill.written": _meta,
