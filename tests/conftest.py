@@ -1,32 +1,45 @@
-"""What holds for every test: the same examples each time, no DVC around it, no network."""
+"""What holds for every test: the same examples each time, no DVC around it, no network.
+
+A connection to any address but loopback is an error.
+"""
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import sys
 from typing import Any
 
 from hypothesis import settings
 
-# A busy machine must not fail a law, and a failure must come again. `--hypothesis-profile=search`
-# looks for new examples.
+# A busy machine must not fail a law, and a failure must come again. To look for new examples:
+# `pytest --hypothesis-profile=search`.
 settings.register_profile("default", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("default")
 
 # Tests may be started from a stage of another project.
-for name in [name for name in os.environ if name.startswith("DVC_")]:
-    del os.environ[name]
-
-LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
+for _name in [name for name in os.environ if name.startswith("DVC_")]:
+    del os.environ[_name]
 
 
-def refuse_other_hosts(event: str, args: tuple[Any, ...]) -> None:
-    """Let no test reach beyond this machine."""
-    if event == "socket.connect" and isinstance(args[1], tuple):
-        host = str(args[1][0])
-        if host and not host.startswith(LOOPBACK):
-            raise PermissionError(f"a test tried to reach {host}; only loopback is allowed")
+def _is_local(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.split("%")[0]).is_loopback
+    except ValueError:
+        return host in ("localhost", "")
 
 
-sys.addaudithook(refuse_other_hosts)
+def _refuse_the_world(event: str, args: tuple[Any, ...]) -> None:
+    if event not in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+        return
+    address = args[0] if event == "socket.getaddrinfo" else args[1]
+    host = address[0] if isinstance(address, tuple) else address
+    if isinstance(host, bytes):
+        host = host.decode("ascii", "replace")
+    is_path = event != "socket.getaddrinfo" and not isinstance(address, tuple)
+    if host is not None and not is_path and not _is_local(str(host)):
+        raise PermissionError(f"tests may not reach beyond loopback, asked for {host}")
+
+
+sys.addaudithook(_refuse_the_world)
