@@ -41,13 +41,21 @@ lint: .venv/ready-dev
 	mypy --strict stages reports
 
 bench: .venv/ready-dev
-	python -m benchmarks
+	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done
 
 trial: .venv/ready
-	python -m benchmarks.trial
+	python benchmarks/trial.py
 
+# In a clone of HEAD, so that neither the store here nor an uncommitted change has a part in it.
+REFERENCE := dvc.lock skills/events.jsonl skills/best_skill.md \
+  reports/out/metrics.json reports/out/curve.tsv
 reference: .venv/ready
-	python -m benchmarks.reference
+	rm -rf .skilltrail/reference
+	git clone --quiet . .skilltrail/reference
+	cd .skilltrail/reference && dvc repro --force && python -m stages.cli verify
+	mkdir -p reports/out
+	for file in $(REFERENCE); do cp ".skilltrail/reference/$$file" "$$file" || exit 1; done
+	git status --short -- $(REFERENCE)
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

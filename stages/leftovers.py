@@ -16,7 +16,8 @@ import psutil
 
 from stages.core.errors import UsageError
 
-MARKS = ("EXEC_BASELINE", "EXEC_MERGE", "EXEC_HEAD", "EXEC_BRANCH", "EXEC_APPLY")
+# DVC drops these when an experiment ends well or badly; others stay and harm nobody.
+MARKS = ("EXEC_BASELINE", "EXEC_MERGE")
 WORKSPACES = ("standalone/tmp*", "tmp*")
 
 
