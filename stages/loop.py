@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from stages.aggregate import aggregate
 from stages.appendix import appendix_edit
 from stages.core.canon import text_digest
 from stages.core.edit import Edit, EditResult, EditStatus
+from stages.core.params_knob import result_values
 from stages.core.patch import Patch
 from stages.core.tokens import TAG as TOKEN_COUNTER
 from stages.core.tokens import count_tokens
@@ -86,7 +87,7 @@ async def measure_seed(run: Run) -> State:
         "run.started",
         {
             "env": env.name,
-            "agent": {"version": env.version, "params": asdict(env.params)},
+            "agent": {"version": env.version, "params": result_values(env.params)},
             "train": [{"item": i.id, "digest": i.content_digest} for i in run.train],
             "selection": [{"item": i.id, "digest": i.content_digest} for i in run.selection],
             "target": dict(target.identity),

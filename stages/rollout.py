@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
 from stages.core.canon import digest, text_digest
 from stages.core.errors import DataError, IncompleteError
 from stages.core.item import Item
+from stages.core.params_knob import result_values
 from stages.core.score import Outcome, Score
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
@@ -89,7 +90,11 @@ class Rollouts:
         return digest(
             "rollout/1",
             {
-                "agent": [self.env.name, self.env.version, _public(self.env.params)],
+                "agent": [
+                    self.env.name,
+                    self.env.version,
+                    result_values(self.env.params, scorer=False),
+                ],
                 "item": item.input_digest,
                 "skill": text_digest(skill),
                 "target": dict(self.target.identity),
@@ -246,10 +251,6 @@ def scored(
 def mean(values: Sequence[float]) -> float | None:
     """Return the exactly summed mean, or None of nothing."""
     return float(sum(map(Fraction, values), Fraction(0)) / len(values)) if values else None
-
-
-def _public(params: Any) -> dict[str, Any]:
-    return asdict(params)
 
 
 def _raise_fatal(tasks: Iterable[asyncio.Task[Rollout]]) -> None:

@@ -12,6 +12,7 @@ A plain field with a default works too. Types: bool, int, float, str, `X | None`
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 import types
@@ -43,6 +44,8 @@ class Knob:
         choices: the only values allowed, or ().
         result_changing: False for what cannot change a result (workers, time limits, paths
             whose content is keyed by itself).
+        scorer: True for what an environment's scorer alone reads: no part of rollout keys,
+            since scores are computed from trajectories.
         read_when: (key, values): the knob is read only while that other knob has one of
             those values; None = always.
     """
@@ -55,6 +58,7 @@ class Knob:
     high: float | None = None
     choices: tuple[str, ...] = ()
     result_changing: bool = True
+    scorer: bool = False
     read_when: tuple[str, tuple[Any, ...]] | None = None
 
 
@@ -66,6 +70,7 @@ def knob(
     high: float | None = None,
     choices: tuple[str, ...] = (),
     result_changing: bool = True,
+    scorer: bool = False,
     read_when: tuple[str, tuple[Any, ...]] | None = None,
 ) -> Any:
     """Return a dataclass field with a default, a meaning and bounds; see `Knob`."""
@@ -75,6 +80,7 @@ def knob(
         "high": high,
         "choices": choices,
         "result_changing": result_changing,
+        "scorer": scorer,
         "read_when": read_when,
     }
     if isinstance(default, Mapping):
@@ -112,6 +118,18 @@ def knobs_of(cls: type, prefix: str = "") -> Iterator[Knob]:
             yield from knobs_of(hint, f"{prefix}{name}.")
         else:
             yield Knob(f"{prefix}{name}", hint, default, **about)
+
+
+def result_values(section: Any, *, scorer: bool = True) -> dict[str, Any]:
+    """Return the values in a section that can change a result, by dotted key.
+
+    Without `scorer`, those alone that can change a rollout.
+    """
+    return {
+        knob.key: functools.reduce(getattr, knob.key.split("."), section)
+        for knob in knobs_of(type(section))
+        if knob.result_changing and (scorer or not knob.scorer)
+    }
 
 
 def convert(node: Node, knob: Knob) -> Any:
