@@ -1,0 +1,143 @@
+"""The embedded optimizer: diagnoses, proposes, merges and ranks by rules, without a model.
+
+It works for any environment that offers a catalogue of failure types and can render a solved
+item (`stages.envs.teaching`). One patch per failure type says which edits of the step's plan
+stem from it; deletions stand in a patch of their own, drawn from successes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from stages.core.edit import Edit
+from stages.core.errors import UsageError
+from stages.core.patch import Patch
+from stages.envs.protocol import Environment
+from stages.envs.teaching import Teachable
+from stages.optimizers.protocol import Answer, EpochView, StepView
+from stages.optimizers.rules.memory import face
+from stages.optimizers.rules.plan import Plan, make_plan
+
+TAG = "rules/1"
+
+
+class RulesOptimizer:
+    """Implements `stages.optimizers.protocol.Optimizer`; keeps no state.
+
+    Raises:
+        UsageError: the environment offers nothing to work with.
+    """
+
+    def __init__(self, env: Environment) -> None:
+        if not isinstance(env, Teachable):
+            raise UsageError(
+                f"optimizer.backend: rules with env {env.name!r}",
+                "this environment has no rule catalogue and no worked examples",
+                "choose a prompted optimizer backend, or give it what stages/envs/teaching.py"
+                " asks for",
+            )
+        self._env: Teachable = env
+
+    @property
+    def tag(self) -> str:
+        return TAG
+
+    async def reflect(self, view: StepView) -> Answer:
+        """Return one patch per failure type with edits, most frequent first, then deletions."""
+        plan = make_plan(view, self._env)
+        return Answer(_patches(plan, view), plan.reason, TAG)
+
+    async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
+        """Return the edits of all patches; equal ones become one with the support of all."""
+        merged: dict[tuple[str, str, str], Edit] = {}
+        for edit in (edit for patch in patches for edit in patch.edits):
+            known = merged.get(face(edit))
+            merged[face(edit)] = (
+                replace(edit, parents=(edit.id,), id="")
+                if known is None
+                else replace(
+                    known,
+                    items=tuple(dict.fromkeys((*known.items, *edit.items))),
+                    parents=(*known.parents, edit.id),
+                )
+            )
+        offered = sum(len(patch.edits) for patch in patches)
+        reason = f"{offered} edits, {len(merged)} of them different"
+        return Answer(list(merged.values()), reason, TAG)
+
+    async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        """Return how many edits to apply: all on a new document, half after each loss."""
+        budget = len(edits) if view.budget is None else min(len(edits), view.budget)
+        stalled = 0
+        for record in reversed(view.history):
+            if record.verdict == "accepted":
+                break
+            stalled += 1
+        chosen = max(min(budget, 1), budget >> min(stalled, budget))
+        return Answer(chosen, f"{stalled} steps since the last accepted one", TAG)
+
+    async def rank(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        """Return the indices of `edits` in the order of the plan, others by support."""
+        plan = make_plan(view, self._env)
+        place = {face(edit): at for at, edit in enumerate(plan.edits)}
+        last = len(place)
+        order = sorted(
+            range(len(edits)),
+            key=lambda at: (place.get(face(edits[at]), last), -edits[at].support, at),
+        )
+        return Answer(order, "in the order of need, then of support", TAG)
+
+    async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
+        """Refuse: rules edit a document, they do not write one.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(
+            "update_mode with optimizer.backend: rules",
+            "rules cannot write whole documents",
+            "set update_mode to patch, or choose a prompted optimizer backend",
+        )
+
+    async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
+        """Return the notes without repeats, in their order."""
+        return Answer(list(dict.fromkeys(notes)), "repeats taken out", TAG)
+
+    async def guide(self, view: EpochView) -> Answer:
+        """Return None: what rules know of an epoch is in the document and the history."""
+        return Answer(None, "rules write no guidance", TAG)
+
+    async def remember(self, view: EpochView) -> Answer:
+        """Return no memory: rules read the history itself at each step."""
+        return Answer("", "rules read the history itself", TAG)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def _patches(plan: Plan, view: StepView) -> list[Patch]:
+    groups: dict[str, list[Edit]] = {}
+    for edit in plan.edits:
+        groups.setdefault(_source_type(plan, edit), []).append(edit)
+    patches = []
+    for name in sorted(groups, key=lambda name: (name == "", name)):
+        source = "failure" if name else "success"
+        items = dict.fromkeys(id for edit in groups[name] for id in edit.items)
+        seen = {id: plan.types[id] for id in items if id in plan.types}
+        patches.append(
+            Patch(
+                source=source,
+                items=tuple(items),
+                edits=tuple(groups[name]),
+                reasoning=plan.reason,
+                failure_types=seen,
+                shown={"items": len(view.observations)},
+            )
+        )
+    return patches
+
+
+def _source_type(plan: Plan, edit: Edit) -> str:
+    """Return the failure type an edit stems from; "" when it stems from successes."""
+    return next((plan.types[id] for id in edit.items if id in plan.types), "")

@@ -1,0 +1,96 @@
+"""Which move a step makes: a pure function of what the step may know.
+
+After a success (and at the start) the document grows by as many worked examples as the edit
+budget allows. Each further step without success tries something smaller: the better half of
+what lost, then single changes of every sort in turn. A change that lost on this very document
+is not tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from stages.core.edit import Edit
+from stages.envs.teaching import Teachable
+from stages.optimizers.protocol import StepView
+from stages.optimizers.rules.lessons import read_lessons, sort_evidence
+from stages.optimizers.rules.memory import face, recall
+from stages.optimizers.rules.moves import Desk, advise, drop, grow, swap
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The move of one step: its edits, best first, and why it was chosen."""
+
+    edits: tuple[Edit, ...]
+    reason: str
+    types: dict[str, str]
+
+
+def make_plan(view: StepView, env: Teachable) -> Plan:
+    """Return the plan of one step; no edits when every move has lost or none exists."""
+    lessons = read_lessons(view, env)
+    evidence = sort_evidence(view, env, lessons)
+    desk = Desk(view, env, lessons, evidence, recall(view.history))
+    types = dict(evidence.types)
+    if view.budget == 0:
+        return Plan((), "the edit budget is 0", types)
+    for name, move in _agenda(desk):
+        for edits in move:
+            if edits and not desk.memory.forbids(edits):
+                return Plan(tuple(edits), name, types)
+    return Plan((), "every move on this document has lost", types)
+
+
+def _agenda(desk: Desk) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
+    """Yield moves in the order they are to be tried, none of them before it is asked for."""
+    stalled, budget = desk.memory.stalled, desk.view.budget
+    most = min(desk.room, 4 if budget is None else budget)
+    if stalled == 0:
+        yield from _bold(desk, most)
+    if stalled == 1:
+        yield "the better half of what lost", _half(desk)
+    single: Sequence[tuple[str, Callable[[], Iterator[list[Edit]]]]] = (
+        ("one example swapped", lambda: swap(desk, 1)),
+        ("one example more", lambda: grow(desk, 1) if desk.room else iter(())),
+        ("one instruction line more", lambda: advise(desk)),
+        ("one part less", lambda: drop(desk)),
+    )
+    for turn in range(len(single)):
+        name, move = single[(stalled + turn) % len(single)]
+        yield name, move()
+
+
+def _bold(desk: Desk, most: int) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
+    """Yield the move after a success: as much as budget and room allow."""
+    if most > 1 and not desk.lessons.lines:
+        yield "a first instruction line and worked examples", _with_line(desk, most)
+    for count in range(most, 0, -1):
+        yield f"{count} worked examples more", grow(desk, count)
+    budget = desk.view.budget
+    for count in range(min(2, 2 if budget is None else budget), 0, -1):
+        yield f"{count} worked examples swapped", swap(desk, count)
+
+
+def _with_line(desk: Desk, most: int) -> Iterator[list[Edit]]:
+    line = next(advise(desk), None)
+    for examples in grow(desk, most - 1):
+        yield examples if line is None else [*line, *examples]
+
+
+def _half(desk: Desk) -> Iterator[list[Edit]]:
+    """Yield the halves of the last set that lost, made again from today's evidence."""
+    lost = desk.memory.lost[-1] if desk.memory.lost else frozenset()
+    size = len(lost)
+    if size < 2:
+        return
+    again = [*_first(advise(desk)), *(e for move in grow(desk, 1) for e in move)]
+    edits = [edit for edit in again if face(edit) in lost]
+    half = (size + 1) // 2
+    yield edits[:half]
+    yield edits[half:]
+
+
+def _first(move: Iterator[list[Edit]]) -> list[Edit]:
+    return next(move, [])
