@@ -13,9 +13,8 @@ from typing import Any
 from stages.core.errors import FaultError
 from stages.history.events import Event
 from stages.history.replay import Replay
+from stages.history.rows import Rows, by_item
 from stages.history.story import CARRIERS
-
-Row = Mapping[str, Any]
 
 
 class Course:
@@ -24,7 +23,7 @@ class Course:
     Attributes:
         skill, best, version: the documents now, and the current version's number.
         broken: why documents can no longer be rebuilt, None while they can.
-        rows, best_rows: the current and the best skill's row of each selection item.
+        rows, best_rows: the current and the best skill's rows of each selection item.
         trial: text of the newest candidate, None before the first.
         seen: the step's events so far, newest last; emptied when a step begins or has ended.
         patches: events that carry patches in this step, by patch id.
@@ -37,8 +36,8 @@ class Course:
         self.skill = self.best = ""
         self.version: int | None = None
         self.broken: str | None = None
-        self.rows: dict[str, Row] = {}
-        self.best_rows: dict[str, Row] = {}
+        self.rows: Rows = {}
+        self.best_rows: Rows = {}
         self.seen: list[Event] = []
         self.patches: dict[str, Event] = {}
         self.trial: str | None = None
@@ -87,13 +86,13 @@ class Course:
 
     def _rolled_out(self, data: Mapping[str, Any]) -> None:
         if data["purpose"] == "baseline":
-            self.rows = self.best_rows = {row["item"]: row for row in data["items"]}
+            self.rows = self.best_rows = by_item(data["items"])
         elif data["purpose"] == "train":
             self.seen, self.patches = [], {}
 
     def _accept(self, *, best: bool) -> None:
         scored = self.latest("rollouts.scored")
         if scored is not None and scored.data["purpose"] == "selection":
-            self.rows = {row["item"]: row for row in scored.data["items"]}
+            self.rows = by_item(scored.data["items"])
             if best:
                 self.best_rows = self.rows

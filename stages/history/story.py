@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
 from stages.core.edit import Edit
 from stages.core.errors import UsageError
 from stages.history.events import Event
 from stages.history.replay import Version, versions
+from stages.history.rows import Row, by_item
 
 CARRIERS = ("patch.proposed", "patch.merged", "appendix.proposed", "slow_update.proposed")
 
@@ -74,7 +74,17 @@ class Story:
             event = self.at(int(seq))
             if event.type in CARRIERS and int(index) < len(event.data["edits"]):
                 return Edit.from_json(event.data["edits"][int(index)])
+            if event.type == "candidate.built" and "text" in event.data:
+                return self._rewritten(event, id)
         raise UsageError(f"edit {id!r}", "the log has no such edit", "See `skilltrail log`")
+
+    def _rewritten(self, built: Event, id: str) -> Edit:
+        """Return the edit that a whole new text is, made from the suggestions selected."""
+        selected = self.before(built, "edits.selected")
+        parents = () if selected is None else tuple(selected.data["selected"])
+        items = dict.fromkeys(item for one in parents for item in self.edit(one).items)
+        text = built.data["text"]
+        return Edit("rewrite", content=text, items=tuple(items), id=id, parents=parents)
 
     def edits_of(self, candidate: Event) -> list[Edit]:
         """Return the edits that a `candidate.built` event tried, in order."""
@@ -107,10 +117,10 @@ class Story:
         """Return the events of one step, in order."""
         return [e for e in self.events if e.data.get("step") == number]
 
-    def scores(self, digest: str) -> dict[str, dict[str, Any]]:
+    def scores(self, digest: str) -> dict[str, list[Row]]:
         """Return the rows of the last selection or baseline rollouts of a skill, by item."""
         for event in reversed(self.of_type("rollouts.scored")):
             data = event.data
             if data["skill"] == digest and data["purpose"] in ("baseline", "selection"):
-                return {row["item"]: row for row in data["items"]}
+                return by_item(data["items"])
         return {}

@@ -58,6 +58,8 @@ def check_members(event: Event, course: Course, report: Report) -> Iterator[Faul
     """The right items were rolled out with the right skill."""
     data = event.data
     purpose = data["purpose"]
+    if not course.start:
+        return
     if course.broken is None and purpose in ("baseline", "train", "selection"):
         text = course.trial if purpose == "selection" else course.skill
         right = None if text is None else text_digest(text)

@@ -1,68 +1,23 @@
-"""Checks on what became of a candidate: application, verdict, version, step, run."""
+"""Checks on the gate's verdict and what follows from it: version, step, run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from stages.core.apply import TAG as APPLY
-from stages.core.apply import apply_edits
 from stages.core.canon import text_digest
-from stages.core.diffs import unified_diff
-from stages.core.edit import Edit, EditStatus
+from stages.core.edit import EditStatus
 from stages.core.score import Outcome, Score, exact_mean
-from stages.core.tokens import TAG as COUNTER
-from stages.core.tokens import count_tokens
 from stages.gate import RULES, GateRule, Verdict, gate_order, judge_all
-from stages.history.course import Course, Row
+from stages.history.course import Course
 from stages.history.events import Event
 from stages.history.faults import Fault
+from stages.history.rows import Row, Rows, by_item
 from stages.history.verify import Report, check
 from stages.recheck.rollouts import differing
-
-
-@check("candidate.built")
-def check_candidate(event: Event, course: Course, report: Report) -> Iterator[Fault]:
-    """The selected edits, applied again, give the recorded text and results."""
-    data = event.data
-    if course.broken is not None:
-        return
-    yield from differing(event, {"parent": text_digest(course.skill)})
-    if data["mode"] != "patch" or not report.knows(data["rule"], APPLY):
-        return
-    edits = _tried(event, course)
-    if edits is None:
-        yield Fault.of(event, "results", "edits that nobody selected", "the selected edits")
-        return
-    owner = None if data["source"] == "step" else data["source"]
-    candidate = apply_edits(course.skill, edits, owner=owner)
-    right: dict[str, Any] = {
-        "results": [result.to_json() for result in candidate.results],
-        "candidate": text_digest(candidate.text),
-        "diff": unified_diff(course.skill, candidate.text),
-        "faults": list(candidate.faults),
-    }
-    if report.knows(course.start.get("counter"), COUNTER):
-        right["tokens"] = count_tokens(candidate.text)
-    yield from differing(event, right)
-
-
-def _tried(event: Event, course: Course) -> list[Edit] | None:
-    """Return the edits that the candidate must be built from, in order."""
-    known = {
-        edit["edit"]: Edit.from_json(edit)
-        for patch in course.patches.values()
-        for edit in patch.data["edits"]
-    }
-    ids = [result["edit"] for result in event.data["results"]]
-    selected = course.latest("edits.selected")
-    if event.data["source"] == "step" and (
-        selected is None or ids != selected.data["selected"]
-    ):
-        return None
-    return [known[id] for id in ids] if all(id in known for id in ids) else None
+from stages.rollout import mean_score
 
 
 @check("gate.judged")
@@ -78,12 +33,12 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
     if course.broken is None:
         yield from differing(event, {"current": text_digest(course.skill)})
     known = [f"{name}/1" for name in RULES]
-    if "repeats" in data or not report.knows(data["rule"], *known):
+    if not report.knows(data["rule"], *known):
         return
     if not report.knows(data["order"], "gate_order/1"):
         return
     order, verdict = judged_again(data, course, scored)
-    items = [row["item"] for row in scored.data["items"]]
+    items = list(by_item(scored.data["items"]))
     if items != order[: len(items)]:
         yield Fault.of(event, "order", items, order[: len(items)])
         return
@@ -100,12 +55,12 @@ def judged_again(
 ) -> tuple[list[str], Verdict | None]:
     """Return the gate order and the verdict; None when rows end before the gate is decided."""
     rule = rule_of(data)
-    current = {id: score_of(row) for id, row in course.rows.items()}
+    current = scores_of(course.rows)
     selection = course.ids("selection")
     if set(current) != set(selection):
         return selection, None
     order = gate_order(selection, current, rule)
-    candidate = {row["item"]: score_of(row) for row in scored.data["items"]}
+    candidate = scores_of(by_item(scored.data["items"]))
     # Items beyond the recorded rows are never looked at when the early stop was right.
     unknown = {id: Score.missing("not recorded") for id in order if id not in candidate}
     tokens = {name: data[name] for name in ("tokens_before", "tokens_after")}
@@ -147,8 +102,17 @@ def rule_of(data: Mapping[str, Any]) -> GateRule:
     return GateRule(rule=data["rule"].removesuffix("/1"), **settings)
 
 
+def scores_of(rows: Rows) -> dict[str, Score]:
+    """Return one score per item: its row's, or the mean over its repeats."""
+    return {id: mean_score([score_of(row) for row in some]) for id, some in rows.items()}
+
+
 def score_of(row: Row) -> Score:
-    return Score(Outcome(row["outcome"]), row["hard"], row["soft"], row["reason"])
+    """Return a row's score; one that contradicts itself (a fault of its own) is missing."""
+    hard, soft = row["hard"], row["soft"]
+    if row["outcome"] == Outcome.SCORED.value and hard is not None and soft is not None:
+        return Score.scored(hard, soft, row["reason"])
+    return Score.missing(row["reason"])
 
 
 @check("skill.versioned")
@@ -178,13 +142,13 @@ def check_version(event: Event, course: Course, report: Report) -> Iterator[Faul
     scored = course.latest("rollouts.scored")
     if scored is not None:
         rule = rule_of(judged.data)
-        best = mean_of(rule, scored.data["items"]) > mean_of(rule, course.best_rows.values())
+        best = mean_of(rule, by_item(scored.data["items"])) > mean_of(rule, course.best_rows)
         yield from differing(event, {"best": best})
 
 
-def mean_of(rule: GateRule, rows: Iterable[Row]) -> Fraction:
-    """Return the exact mean of the gate metric over the scored rows (0 of none)."""
-    mean = exact_mean(rule.value(score_of(row)) for row in rows)
+def mean_of(rule: GateRule, rows: Rows) -> Fraction:
+    """Return the exact mean of the gate metric over the scored items (0 of none)."""
+    mean = exact_mean(rule.value(score) for score in scores_of(rows).values())
     return Fraction(0) if mean is None else mean
 
 
