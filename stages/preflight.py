@@ -16,6 +16,7 @@ from stages.core.params import Params, seed_skill_path
 from stages.store.place import Place
 
 CODE = ("dvc.yaml", "params.yaml", "stages", "schemas", "reports")
+OUTPUTS = ":(exclude)reports/out"
 SHOWN = 10
 
 
@@ -35,7 +36,7 @@ def left_behind(root: Path, paths: Sequence[str]) -> list[str]:
     outside = [path for path in paths if leads_out(path)]
     inside = [path for path in paths if path not in outside and (root / path).exists()]
     done = subprocess.run(
-        ["git", "ls-files", "-z", "--others", "--exclude-standard", "--", *inside],
+        ["git", "ls-files", "-z", "--others", "--exclude-standard", "--", *inside, OUTPUTS],
         cwd=root,
         capture_output=True,
         check=False,

@@ -48,6 +48,7 @@ def test_a_new_script_that_git_does_not_track_is_listed_before_queueing(
 ) -> None:
     """Case dvc-06: the queued experiment would fail for want of it."""
     write(repository, "stages/score.py", "stages/__pycache__/score.pyc", "notes.txt")
+    write(repository, "reports/out/metrics.json")
     assert left_behind(repository, input_paths(Params())) == ["stages/score.py"]
 
 
