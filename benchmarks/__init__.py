@@ -1,0 +1,1 @@
+"""Benchmarks and trials: heavy checks that the tests leave out."""
