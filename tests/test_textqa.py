@@ -96,7 +96,9 @@ def test_a_whole_number_is_an_id() -> None:
         ("question", "  "),
         ("context", 5),
         ("answers", None),
-        ("answers", "120 metres"),
+        ("answers", ""),
+        ("answers", "[]"),
+        ("answers", {"text": "120 metres"}),
         ("answers", []),
         ("answers", [120]),
         ("answers", [" "]),
@@ -111,6 +113,18 @@ def test_a_bad_field_is_named_with_file_and_line(field: str, value: Any) -> None
         record = {**RECORD, field: value}
     with pytest.raises(DataError, match=rf"items\.jsonl, line 3, field '{field}'"):
         ENV.parse(record, WHERE)
+
+
+@pytest.mark.parametrize(
+    ("cell", "answers"),
+    [
+        ("120 metres", ["120 metres"]),
+        ('["120 m", "120"]', ["120 m", "120"]),
+        ("[sic]", ["[sic]"]),
+    ],
+)
+def test_a_table_cell_holds_one_answer_or_a_list(cell: str, answers: list[str]) -> None:
+    assert item(answers=cell).gold == answers
 
 
 def test_content_tells_questions_about_one_text_apart() -> None:

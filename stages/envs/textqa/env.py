@@ -11,6 +11,7 @@ SearchQA environment stand in `README.md`.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -168,13 +169,25 @@ def _text(record: Mapping[str, Any], field: str, where: Where) -> str:
 
 
 def _answers(record: Mapping[str, Any], where: Where) -> list[str]:
+    """Return the accepted answers: a list, or a text as tables hold it (see `_listed`)."""
     found = record.get("answers")
-    if not isinstance(found, list) or not found:
+    answers = _listed(found) if isinstance(found, str) else found
+    if not isinstance(answers, list) or not answers:
         raise where.error("answers", repr(found), "give a list of at least one accepted answer")
-    for answer in found:
+    for answer in answers:
         if not isinstance(answer, str) or not answer.strip():
             raise where.error("answers", repr(answer), "each answer is a text, not empty")
-    return list(found)
+    return list(answers)
+
+
+def _listed(cell: str) -> Any:
+    """Return the list that a table cell spells out, else the cell as the only answer."""
+    if cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except ValueError:
+            return [cell]
+    return [cell]
 
 
 def _label(record: Mapping[str, Any], field: str, where: Where) -> str | None:
