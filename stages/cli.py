@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 from stages import __version__
 from stages.commands import COMMANDS, Command
@@ -71,18 +73,25 @@ def run(args: list[str]) -> int:
         emit(f"skilltrail {__version__}")
         return 0
     try:
-        return _invoke(find_command(args[0]), args)
+        command = find_command(args[0])
+        return invoke(import_module(f"stages.commands.{command.module}").register, args)
     except SkilltrailError as error:
         complain(error)
         return error.exit_code
 
 
-def _invoke(command: Command, args: list[str]) -> int:
+def invoke(register: Callable[[Any], None], args: list[str]) -> int:
+    """Run one command line against the commands that `register` adds; return its exit code.
+
+    Raises:
+        Interrupted: by SIGINT.
+        SkilltrailError: what the command raises.
+    """
     import typer
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.callback()(lambda: None)  # else a lone command would be the whole application
-    import_module(f"stages.commands.{command.module}").register(app)
+    register(app)
     try:
         typer.main.get_command(app).main(args, prog_name="skilltrail")
     except SystemExit as stop:

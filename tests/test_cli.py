@@ -13,9 +13,9 @@ import pytest
 import typer
 
 from stages import __version__
-from stages.cli import find_command, help_text, run
+from stages.cli import find_command, help_text, invoke, run
 from stages.commands import COMMANDS
-from stages.core.errors import UsageError
+from stages.core.errors import Interrupted, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -73,6 +73,26 @@ def test_the_help_imports_no_command() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True)
     assert done.returncode == 0
+
+
+def test_an_interrupted_command_exits_75_and_says_what_is_kept() -> None:
+    def register(app: typer.Typer) -> None:
+        @app.command("wait")
+        def wait() -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="Every finished call is kept") as caught:
+        invoke(register, ["wait"])
+    assert caught.value.exit_code == 75
+
+
+def test_a_command_that_found_a_fault_exits_1() -> None:
+    def register(app: typer.Typer) -> None:
+        @app.command("check")
+        def check() -> None:
+            raise typer.Exit(1)
+
+    assert invoke(register, ["check"]) == 1
 
 
 def test_the_version_is_the_packages() -> None:
