@@ -157,7 +157,7 @@ class DoorModel:
                     raise
             else:
                 return replace(reply, attempts=failures + 1) if failures else reply
-            await asyncio.sleep(wait_s)
+            await self.lane.naps.sleep(wait_s)
 
     async def _attempt(self, request: Request, decoding: Decoding) -> Reply:
         """Make one call, within budget and limiter, and account for it."""
@@ -172,36 +172,41 @@ class DoorModel:
             try:
                 lane.check()
                 usage = None  # from here on the provider may count tokens
-                reply = await self._send(request, decoding)
-            except ModelError as error:
-                usage = None if isinstance(error, Transient) and error.billed else {}
-                self.tally.count_failed()
-                lane.failed(self.settings.retry, error, started)
-                raise
+                reply = await self._send(request, decoding, started)
             finally:
                 lane.limiter.release()
             lane.succeeded()
             usage = reply.usage
             self.tally.count_made(usage)
             return reply
+        except Transient as error:
+            usage = None if error.billed else {}
+            raise
+        except ModelError:
+            usage = {}
+            raise
         finally:
             if held is not None:
                 self.budget.settle(held, usage)
 
-    async def _send(self, request: Request, decoding: Decoding) -> Reply:
-        """Send once, within the time limit; no secret leaves in an error."""
+    async def _send(self, request: Request, decoding: Decoding, started: float) -> Reply:
+        """Send once, within the time limit, and tell the lane of a failure."""
         try:
             return await asyncio.wait_for(
                 self._wire.send(request, decoding), self.settings.timeout_s
             )
         except Refused:
             return replace(_REFUSAL, model=self.settings.endpoint.model)
-        except asyncio.TimeoutError as error:
+        except asyncio.TimeoutError as late:
             asked, limit = self.settings.endpoint.asked, self.settings.timeout_s
-            raise TimedOut(asked, f"no reply within {limit:g} s", billed=True) from error
-        except ModelError as error:
-            _hide(error, self._redactor)
-            raise
+            error: ModelError = TimedOut(asked, f"no reply within {limit:g} s", billed=True)
+            error.__cause__ = late
+        except ModelError as failed:
+            error = failed
+        _hide(error, self._redactor)
+        self.tally.count_failed()
+        self.lane.failed(self.settings.retry, error, started)
+        raise error
 
 
 def _starved(reply: Reply) -> bool:

@@ -12,14 +12,17 @@ import random
 import time
 from collections import deque
 
+from stages.models.naps import Naps
+
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
 
 class Limiter:
     """An adaptive semaphore. All times are seconds of the monotonic clock."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, naps: Naps | None = None) -> None:
         self.most = most
+        self._naps = Naps() if naps is None else naps
         self.limit = float(most)
         self.in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -39,13 +42,18 @@ class Limiter:
         while True:
             now = time.monotonic()
             if now < self._paused_until:
-                # Spread out, so that a pause does not end in a burst.
-                await asyncio.sleep((self._paused_until - now) * random.uniform(1.0, 1.1))
+                await self._pause(self._paused_until - now)
             elif self.in_flight < int(self.limit):
                 self.in_flight += 1
                 return now
             else:
                 await self._turn()
+
+    def open_all(self) -> None:
+        """End every wait: the caller has told the waiting that there is nothing to wait for."""
+        self._paused_until = 0.0
+        self.limit = float(self.most) + len(self._waiting)
+        self._wake()
 
     def release(self) -> None:
         self.in_flight -= 1
@@ -77,6 +85,14 @@ class Limiter:
             pause = min(_LONGEST_PAUSE_S, doubled) * random.uniform(0.75, 1.0)
         self._paused_until = max(self._paused_until, now + pause)
         return self._paused_until - self._limited_since
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            # Spread out, so that a pause does not end in a burst.
+            await self._naps.sleep(seconds * random.uniform(1.0, 1.1))
+        except asyncio.CancelledError:
+            self._wake()  # it may have been this task's turn
+            raise
 
     async def _turn(self) -> None:
         turn = asyncio.get_running_loop().create_future()

@@ -21,6 +21,7 @@ from stages.models.errors import (
     Transient,
 )
 from stages.models.limiter import Limiter
+from stages.models.naps import Naps
 
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.25, 8.0
 # A call that used up its whole time says more than a quick failure.
@@ -53,7 +54,8 @@ class Lane:
     """All that calls to one endpoint with one key share."""
 
     def __init__(self, workers: int) -> None:
-        self.limiter = Limiter(workers)
+        self.naps = Naps()
+        self.limiter = Limiter(workers, self.naps)
         self.broken: ModelError | None = None
         self._strikes = 0
         self._next_round_at = 0.0
@@ -78,7 +80,7 @@ class Lane:
             GaveUp: the endpoint failed too often in a row.
         """
         if isinstance(error, ModelConfigError):
-            self.broken = error
+            self._break(error)
         elif isinstance(error, RateLimited):
             waiting_s = self.limiter.limited(started, error.retry_after_s)
             if waiting_s > policy.max_wait_s:
@@ -90,12 +92,19 @@ class Lane:
                 self._give_up(error, "every call failed, again and again")
 
     def _give_up(self, error: ModelError, why: str) -> None:
-        self.broken = GaveUp(
+        given_up = GaveUp(
             f"{error.asked}: {why}",
             error.found,
             "Nothing paid for is lost: run again when the provider answers",
         )
-        raise self.broken from error
+        self._break(given_up)
+        raise given_up from error
+
+    def _break(self, error: ModelError) -> None:
+        """Let every waiting call fail now instead of later."""
+        self.broken = error
+        self.limiter.open_all()
+        self.naps.wake_all()
 
 
 _LANES: WeakValueDictionary[tuple[str, str], Lane] = WeakValueDictionary()

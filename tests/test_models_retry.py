@@ -1,0 +1,214 @@
+"""One retry layer for all: what is waited for, what is counted, what stops the run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from datetime import datetime, timezone
+from importlib import import_module
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.core.model_options import RetryOptions
+from stages.models.classify import retry_after_s
+from stages.models.errors import GaveUp, ModelConfigError, RateLimited, TimedOut, Transient
+from stages.models.limiter import Limiter
+from stages.models.protocol import Reply, Request
+from stages.models.registry import open_model
+from stages.models.retry import backoff_s, wait_before_retry
+from tests.fault_server import Call, Fault, FaultServer
+from tests.role_options import FAST, KEYS, options_at
+
+ASK = Request(prompt="hi")
+
+
+async def ask_all(
+    name: str, url: str, n: int, **changes: object
+) -> list[Reply | BaseException]:
+    model = open_model("target", replace(options_at(name, url), **changes), environ=KEYS)
+    try:
+        tasks = (model.complete(ASK) for _ in range(n))
+        return await asyncio.gather(*tasks, return_exceptions=True)
+    finally:
+        await model.close()
+
+
+def test_a_wrong_key_stops_64_workers_in_two_seconds_with_one_message() -> None:
+    """Public case retry-01."""
+    import_module("openai")  # what is measured is the calls, not the first import
+    with FaultServer(lambda _: Fault(status=401)) as server:
+        began = time.monotonic()
+        found = asyncio.run(ask_all("chat", server.url, 200, workers=64))
+        assert time.monotonic() - began < 2
+        assert {str(error) for error in found} == {str(found[0])}
+        assert isinstance(found[0], ModelConfigError)
+        assert len(server.calls) <= 64
+
+
+def test_nothing_is_sent_once_the_key_is_known_to_be_wrong() -> None:
+    with FaultServer(lambda _: Fault(status=401)) as server:
+
+        async def twice() -> None:
+            model = open_model("target", options_at("chat", server.url), environ=KEYS)
+            for _ in range(3):
+                with pytest.raises(ModelConfigError):
+                    await model.complete(ASK)
+            await model.close()
+
+        asyncio.run(twice())
+        assert len(server.calls) == 1
+
+
+def test_a_dead_endpoint_ends_the_run_in_seconds_with_the_cause() -> None:
+    with FaultServer() as server:
+        url = server.url
+    began = time.monotonic()
+    found = asyncio.run(
+        ask_all("chat", url, 100, workers=16, retry=RetryOptions(attempts=9, give_up_after=4))
+    )
+    assert time.monotonic() - began < 8
+    assert all(isinstance(error, GaveUp) for error in found)
+    assert "Connect" in str(found[0])
+
+
+def test_calls_that_fail_together_are_one_failure() -> None:
+    """A short outage under many workers does not end the run."""
+    with FaultServer(lambda call: Fault(status=502) if call.number <= 32 else None) as server:
+        found = asyncio.run(
+            ask_all("chat", server.url, 32, workers=32, retry=RetryOptions(give_up_after=3))
+        )
+        assert all(isinstance(reply, Reply) for reply in found)
+
+
+def test_scattered_faults_never_end_the_run() -> None:
+    def spoil(call: Call) -> Fault | None:
+        if call.number % 20 == 0:
+            return Fault(status=429, headers={"retry-after": "0"})
+        if call.number % 50 == 1:
+            return Fault(hang=True)
+        return Fault(cut=True) if call.number % 100 == 7 else None
+
+    with FaultServer(spoil) as server:
+        found = asyncio.run(
+            ask_all("chat", server.url, 150, workers=16, timeout_s=1.0, retry=RetryOptions())
+        )
+    assert [r.text for r in found if isinstance(r, Reply)] == ["ok"] * 150
+
+
+def test_retry_after_is_honoured_by_all_calls_to_the_endpoint() -> None:
+    times: list[float] = []
+
+    def spoil(call: Call) -> Fault | None:
+        times.append(time.monotonic())
+        return Fault(status=429, headers={"retry-after": "0.6"}) if call.number == 1 else None
+
+    with FaultServer(spoil) as server:
+        found = asyncio.run(ask_all("chat", server.url, 4, workers=1))
+    assert [r.text for r in found if isinstance(r, Reply)] == ["ok"] * 4
+    assert times[1] - times[0] >= 0.6
+
+
+def test_a_wait_longer_than_params_allow_stops_the_run_and_says_so() -> None:
+    with FaultServer(lambda _: Fault(status=429, headers={"retry-after": "3600"})) as server:
+        began = time.monotonic()
+        found = asyncio.run(ask_all("chat", server.url, 3, workers=1))
+    assert time.monotonic() - began < 2
+    assert isinstance(found[0], GaveUp)
+    assert "run again" in str(found[0])
+
+
+def test_a_used_up_quota_is_not_waited_for() -> None:
+    body = {"error": {"code": "insufficient_quota", "message": "You exceeded it"}}
+    with FaultServer(lambda _: Fault(status=429, body=body)) as server:
+        found = asyncio.run(ask_all("chat", server.url, 1))
+    assert isinstance(found[0], ModelConfigError)
+
+
+def test_a_cancelled_run_sends_nothing_more() -> None:
+    """Public case retry-06: no resubmission during shutdown."""
+    with FaultServer(lambda _: Fault(hang=True)) as server:
+
+        async def stopped() -> None:
+            model = open_model("target", options_at("chat", server.url), environ=KEYS)
+            task = asyncio.create_task(model.complete(ASK))
+            await asyncio.sleep(0.2)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await model.close()
+
+        asyncio.run(stopped())
+        assert len(server.calls) == 1
+
+
+@given(st.integers(1, 50))
+def test_waits_grow_and_are_bounded(failures: int) -> None:
+    policy = RetryOptions(attempts=100)
+    wait = wait_before_retry(policy, Transient("x"), failures, 0)
+    assert wait is not None
+    assert backoff_s(failures) / 2 <= wait <= backoff_s(failures) <= 8
+    assert backoff_s(failures) <= backoff_s(failures + 1)
+
+
+def test_only_passing_errors_are_tried_again() -> None:
+    for error in (ModelConfigError("x"), GaveUp("x")):
+        assert wait_before_retry(FAST, error, 1, 0) is None
+    assert wait_before_retry(FAST, TimedOut("x"), 1, FAST.after_timeout + 1) is None
+    assert wait_before_retry(FAST, RateLimited("x"), 1, 0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Fri, 01 Jan 2027 00:00:30 GMT"}, 30.0),
+        ({"retry-after": "Fri, 01 Jan 2021 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+    ],
+)
+def test_retry_after_is_read_in_each_form(
+    headers: dict[str, str], seconds: float | None
+) -> None:
+    now = datetime(2027, 1, 1, tzinfo=timezone.utc)
+    assert retry_after_s(headers, now) == seconds
+
+
+def test_the_limit_halves_once_for_calls_that_were_refused_together_and_recovers() -> None:
+    async def run() -> None:
+        limiter = Limiter(8)
+        started = [await limiter.acquire() for _ in range(8)]
+        for at in started:
+            limiter.limited(at, 0.0)
+        assert limiter.limit == 4
+        for _ in range(8):
+            limiter.release()
+        for _ in range(100):
+            limiter.succeeded()
+        assert limiter.limit == 8
+
+    asyncio.run(run())
+
+
+def test_concurrency_falls_under_rate_limits_and_every_call_comes_through() -> None:
+    """A server that bears four calls at once, and 16 workers."""
+    server: FaultServer
+
+    def spoil(call: Call) -> Fault:
+        over = server._at_once > 4
+        return (
+            Fault(status=429, headers={"retry-after": "0.02"}) if over else Fault(delay_s=0.01)
+        )
+
+    with FaultServer(spoil) as server:
+        found = asyncio.run(
+            ask_all("chat", server.url, 60, workers=16, retry=RetryOptions(attempts=9))
+        )
+    assert all(isinstance(reply, Reply) for reply in found)

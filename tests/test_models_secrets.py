@@ -1,0 +1,164 @@
+"""Secrets: from the environment or .env, and nowhere to be found afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.core.errors import UsageError
+from stages.core.redact import HIDDEN, Redactor, holds_secret, redact, secret_values
+from stages.models.environ import environment, read_env_file
+from stages.models.errors import ModelConfigError
+from stages.models.protocol import Request
+from stages.models.registry import key_env_of, open_model
+from tests.fault_server import Fault, FaultServer
+from tests.role_options import KEYS, PLAIN, options_at
+
+PLANTED = [
+    "sk-proj-abcdefghijklmnopqrstuvwx",
+    "sk-ant-api03-abcdefghijklmnopqrst",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "hf_abcdefghijklmnopqrstuvwxyz",
+    "AKIAABCDEFGHIJKLMNOP",
+    "AIzaabcdefghijklmnopqrstuvwxyz0123456",
+    "xoxb-1234567890-abcdefghij",
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+]
+
+
+def test_fields_that_hold_keys_are_hidden_whole_and_numbers_stay() -> None:
+    """Public case security-02."""
+    found = redact(
+        {
+            "azure_openai_api_key": "AAAABBBBCCCC",
+            "target_x_api_key": "DDDD",
+            "api_key": "EEEEFFFFGGGG",
+            "token_budget": 5,
+        }
+    )
+    assert found["token_budget"] == 5
+    assert [v for k, v in found.items() if k != "token_budget"] == [HIDDEN] * 3
+
+
+@pytest.mark.parametrize("secret", PLANTED)
+@pytest.mark.parametrize(
+    "around", ["{}", "HTTP 401: bad key '{}'", "x={}&y=1", '{{"note": "{}"}}', "…{}…"]
+)
+def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
+    found = redact(around.format(secret))
+    assert HIDDEN in found
+    assert not any(secret[i : i + 8] in found for i in range(4, len(secret) - 8))
+
+
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ("Authorization: Bearer abc.def-123456", "abc.def-123456"),
+        ("https://user:hunter22@host/x", "hunter22"),
+        ("AccountName=n;AccountKey=Zm9vYmFy==;X=1", "Zm9vYmFy"),
+        ("Server=s;Password=p4ssw0rd;", "p4ssw0rd"),
+        ("api_key=0123456789", "0123456789"),
+        ('"client_secret": "quite a secret"', "quite"),
+        ("x-api-key: plainvalue", "plainvalue"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE cut here", "MIIE"),
+    ],
+)
+def test_secrets_in_plain_text_are_hidden(text: str, secret: str) -> None:
+    assert secret in text
+    assert secret not in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "total tokens: 512",
+        "the key insight of the skill",
+        "max_tokens: 64, fact key " + "a" * 64,
+        "tasks sk-1 and ask-me",
+        "https://example.org/path?x=1",
+    ],
+)
+def test_plain_text_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+@given(st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=4))
+def test_a_known_value_is_hidden_wherever_it_stands(secret: str) -> None:
+    redactor = Redactor([secret])
+    shown = json.dumps(redactor.value({"a": [f"x {secret} y"], "b": secret}))
+    assert secret not in shown.replace("hidden", "")
+
+
+def test_names_of_secrets_are_known_in_every_spelling() -> None:
+    for name in ("OPENAI_API_KEY", "apiKey", "x-auth-token", "DB_PASSWORD", "clientSecret"):
+        assert holds_secret(name)
+    for name in ("max_tokens", "tokens", "key", "keywords", "key_env", "name"):
+        assert not holds_secret(name)
+
+
+def test_values_of_key_variables_are_collected() -> None:
+    environ = {"OPENAI_API_KEY": "one-key", "ODD_NAME": "two-key", "HOME": "/root"}
+    assert secret_values(environ, ["ODD_NAME"]) == {"one-key", "two-key"}
+
+
+def test_a_provider_that_echoes_the_key_does_not_leak_it() -> None:
+    key = "lab-key-that-has-no-known-shape"
+    body = {"error": {"message": f"Incorrect API key provided: {key}"}}
+    with FaultServer(lambda _: Fault(status=401, body=body)) as server:
+        model = open_model("target", options_at("chat", server.url), environ={"LAB_KEY": key})
+        with pytest.raises(ModelConfigError) as caught:
+            asyncio.run(model.complete(Request(prompt="hi")))
+    assert "LAB_KEY" in str(caught.value)
+    chain: BaseException | None = caught.value
+    while chain is not None:
+        assert key not in str(chain)
+        chain = chain.__cause__
+
+
+def test_a_providers_usual_key_never_goes_to_another_url() -> None:
+    elsewhere = replace(PLAIN, backend="openai", key_env=None, base_url="http://127.0.0.1:1")
+    assert key_env_of(elsewhere) is None
+    assert key_env_of(replace(elsewhere, base_url=None)) == "OPENAI_API_KEY"
+
+    with FaultServer() as server:
+        options = replace(options_at("chat", server.url), key_env=None)
+        model = open_model("target", options, environ={**KEYS, "OPENAI_API_KEY": "sk-mine"})
+        asyncio.run(model.complete(Request(prompt="hi")))
+        assert "sk-mine" not in json.dumps(dict(server.calls[0].headers))
+
+
+def test_an_env_file_is_read_as_it_stands() -> None:
+    text = (
+        "\ufeff# keys\n\nexport A_KEY=abc=def\nB='single # quoted'\n"
+        'C="double"\nD=plain # note\nE=$A\n'
+    )
+    assert read_env_file(text) == {
+        "A_KEY": "abc=def",
+        "B": "single # quoted",
+        "C": "double",
+        "D": "plain",
+        "E": "$A",
+    }
+
+
+def test_a_broken_env_file_is_named_without_its_content() -> None:
+    with pytest.raises(UsageError, match=r"\.env, line 2") as caught:
+        read_env_file("A=1\nmy secret line\n")
+    assert "secret" not in str(caught.value)
+
+
+def test_the_environment_wins_over_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tmp_path.joinpath(".env").write_text("TRY_A=file\nTRY_B=file\nTRY_C=file\n", "utf-8")
+    monkeypatch.setenv("TRY_A", "process")
+    monkeypatch.setenv("TRY_C", "")
+    found = environment(tmp_path)
+    assert (found["TRY_A"], found["TRY_B"], found["TRY_C"]) == ("process", "file", "file")
