@@ -1,8 +1,8 @@
 """A hard limit on calls, tokens and money of one role.
 
 The worst case of a call is reserved before it is sent and settled after it, so that any number
-of calls in flight together stay within the limit. A byte is the most that one token of text
-can be too small for: input tokens never exceed the bytes sent, plus a little for each message.
+of calls in flight together stay within the limit. No tokenizer makes more tokens than there are
+bytes, so bytes sent, plus what templates add, are the most that the input can count.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from stages.models.protocol import Decoding, Request
 from stages.models.usage import Price
 
 _PER_MESSAGE_TOKENS = 16  # role names and separators of any known chat template
+_TEMPLATE_TOKENS = 64  # the default system prompts that chat templates add by themselves
+_TOOLS_TOKENS = 1024  # the instructions that providers add where tools are offered
 _PER_IMAGE_TOKENS = 16_384  # above the largest published count for one image
 
 
@@ -54,7 +56,8 @@ def most_input_tokens(request: Request) -> int:
         texts.append(json.dumps(dict(request.schema)))
     written = sum(len(text.encode("utf-8")) for text in texts)
     parts = len(request.messages) + len(request.tools) + 2
-    return written + parts * _PER_MESSAGE_TOKENS + images * _PER_IMAGE_TOKENS
+    added = _TEMPLATE_TOKENS + (_TOOLS_TOKENS if request.tools else 0)
+    return written + added + parts * _PER_MESSAGE_TOKENS + images * _PER_IMAGE_TOKENS
 
 
 class Budget:
