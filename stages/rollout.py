@@ -98,6 +98,7 @@ class Rollouts:
                 "item": item.input_digest,
                 "skill": text_digest(skill),
                 "target": dict(self.target.identity),
+                "shown": [self.target.style, sorted(self.target.abilities)],
                 "repeat": repeat,
             },
         )

@@ -1,9 +1,9 @@
 """Files that items name: found by their name, known by their digest.
 
 An item's input holds the SHA-256 of a file and never a path, so keys do not depend on where the
-file lies. A name is looked for below the folders of the environment's param `data_dirs`, or without
-them below `data/<env>` and its like (`data/<env>-imported`). Names come from data files: one
-that leads out of the folder it is looked for in is never opened.
+file lies. A name is looked for below the folders of the environment's param `data_dirs`, or
+without them below `data/<env>` and its like (`data/<env>-imported`). Names come from data
+files: one that leads out of the folder it is looked for in is never opened.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Environment `docvqa`: a question about one page of a document."""

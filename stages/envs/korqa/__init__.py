@@ -1,0 +1,1 @@
+"""Environment `korqa`: Korean questions about a text, as in KorQuAD."""

@@ -1,0 +1,1 @@
+"""Environment `livemath`: multiple-choice questions about theorems."""
