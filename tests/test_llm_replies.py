@@ -1,0 +1,162 @@
+"""Objects out of replies: exactly one, never guessed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import schemas
+from stages.models.protocol import Reply
+from stages.models.wire import is_strict_schema
+from stages.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
+from stages.optimizers.llm.scan import scan
+
+EDIT = {"op": "append", "content": "- x"}
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+prose = st.text(alphabet=st.characters(exclude_characters="{}[]<>"), max_size=60)
+
+
+def found(text: str, schema: str = "patch") -> Found:
+    read = read_object(text, schema)
+    assert isinstance(read, Found), read
+    return read
+
+
+def code(text: str, schema: str = "patch") -> str:
+    read = read_object(text, schema)
+    assert isinstance(read, Fault), read
+    return read.code
+
+
+def test_a_draft_and_a_final_object_are_ambiguous() -> None:
+    text = f'Draft: {{"edits": []}}\nFinal answer: {json.dumps({"edits": [EDIT]})}'
+    assert code(text) == "multiple_objects"
+
+
+def test_the_same_object_said_twice_is_one() -> None:
+    text = json.dumps({"edits": [EDIT]})
+    assert found(f"{text}\n\nAgain: {text}").value["edits"] == [EDIT]
+
+
+def test_an_object_of_another_kind_beside_the_answer_is_no_rival() -> None:
+    assert found('Form: {"op": "append"}. {"edits": []}').value == {"edits": []}
+
+
+@pytest.mark.parametrize("tag", ["think", "THINK", "thinking", "reasoning", "reflection"])
+def test_reasoning_blocks_are_passed_over(tag: str) -> None:
+    text = f'<{tag}>maybe {{"edits": [1]}} ?</{tag}>\n{{"edits": []}}'
+    assert found(text).value == {"edits": []}
+
+
+def test_reasoning_whose_opening_stood_in_the_prompt_is_passed_over() -> None:
+    assert found('maybe {"edits": [1]} ?</think>{"edits": []}').value == {"edits": []}
+
+
+def test_a_reasoning_block_inside_another_is_passed_over_whole() -> None:
+    text = '<think>a <think>b</think> {"edits": [1]}</think>{"edits": []}'
+    assert found(text).value == {"edits": []}
+
+
+def test_reasoning_that_never_ends_is_a_fault_and_no_answer() -> None:
+    assert code('<think>so {"edits": []}') == "open_reasoning"
+
+
+def test_a_tag_inside_a_string_is_text() -> None:
+    edit = {"op": "append", "content": "- write </think> or <think>"}
+    assert found(json.dumps({"edits": [edit]})).value["edits"] == [edit]
+
+
+def test_a_code_fence_in_a_string_and_braces_in_prose_hide_nothing() -> None:
+    text = '```json\n{"edits":[{"op":"append","content":"```python\\nx=1\\n```"}]}\n```\n'
+    edit = found(text + "Hope {this} helps").value["edits"][0]
+    assert edit["content"] == "```python\nx=1\n```"
+
+
+@pytest.mark.parametrize("text", ["```json\n[1, 2]\n```", '[{"edits": []}]', "Sorry, no."])
+def test_anything_but_an_object_is_named(text: str) -> None:
+    assert code(text) == "expected_object"
+
+
+def test_a_raw_line_end_in_a_string_is_kept_and_the_repair_is_told() -> None:
+    read = found('{"edits": [{"op": "append", "content": "line one\nline two"}]}')
+    assert read.value["edits"][0]["content"] == "line one\nline two"
+    assert read.repairs == ("control_characters",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"edits": [', "unfinished"),
+        ('{"edits": [{"op": "append", "content": "long te', "unfinished"),
+        ('{"edits": [],}', "not_json"),
+        ("{'edits': []}", "expected_object"),
+        ('{"edits": [NaN]}', "not_json"),
+        ('{"edits": [], "edits": [1]}', "duplicate_key"),
+        ('{"edits": "none"}', "wrong_shape"),
+        ('{"patch": {"edits": []}}', "wrong_shape"),
+        ("{}", "wrong_shape"),
+        ('{"edits": ' + "[" * 500 + "]" * 500 + "}", "not_json"),
+    ],
+)
+def test_what_is_no_answer_is_named_and_never_mended(text: str, expected: str) -> None:
+    assert code(text) == expected
+
+
+@pytest.mark.parametrize("number", ["3-5", "about 2 of 7", "none", -2, True, "3", 2.5, None])
+def test_only_a_whole_number_is_a_number(number: Any) -> None:
+    assert code(json.dumps({"budget": number}), "budget") == "wrong_shape"
+
+
+def test_a_broken_part_is_taken_out_and_named_while_its_neighbours_stay() -> None:
+    read = found(json.dumps({"edits": [{"op": "zap"}, EDIT, "words"]}))
+    assert read.value["edits"] == [None, EDIT, None]
+    assert len(read.broken) == 2
+    assert "edits[0].op" in read.broken[0]
+
+
+def test_a_cut_reply_is_truncated_even_when_it_could_be_read() -> None:
+    read = read_reply(Reply('{"edits": []}', finish="length"), "patch")
+    assert isinstance(read, Fault)
+    assert read.code == "truncated"
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"), [(Reply(" \n"), "empty"), (Reply("", "refusal"), "refused")]
+)
+def test_no_text_and_a_refusal_are_told_apart(reply: Reply, expected: str) -> None:
+    read = read_reply(reply, "patch")
+    assert isinstance(read, Fault)
+    assert read.code == expected
+
+
+@given(st.dictionaries(st.text(), json_values), prose, prose)
+def test_an_object_between_prose_is_found_as_it_is(
+    value: dict[str, Any], before: str, after: str
+) -> None:
+    text = f"{before}\n{json.dumps(value, ensure_ascii=False)}\n{after}"
+    assert scan(text).objects == [value]
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    assert isinstance(read_object(text, "patch"), (Found, Fault))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a":' * 30_000, "[1 " * 60_000, '{"a":1} ' * 20_000, "<think>" * 9000]
+)
+def test_no_reply_is_slow_to_read(text: str) -> None:
+    assert isinstance(read_object(text, "patch"), Fault)
+
+
+@pytest.mark.parametrize("name", schemas.names("replies"))
+def test_each_schema_has_a_strict_form_for_providers(name: str) -> None:
+    assert is_strict_schema(asked_form(name))
