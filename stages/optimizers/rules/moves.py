@@ -22,7 +22,7 @@ from stages.optimizers.rules.lessons import Evidence, Lessons, item_line
 from stages.optimizers.rules.memory import Memory
 
 # More examples than this were seen to add reading time and hardly any right answers.
-MAX_EXAMPLES = 12
+MAX_EXAMPLES = 20
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Which move a step makes: a pure function of what the step may know.
 
 After a success (and at the start) the document grows by as many worked examples as the edit
-budget allows. Each further step without success tries something smaller: the better half of
+budget allows. Each further step without success tries something smaller: either half of
 what lost, then single changes of every sort in turn. A change that lost on this very document
 is not tried again.
 """
@@ -49,8 +49,8 @@ def _agenda(desk: Desk) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
     most = min(desk.room, 4 if budget is None else budget)
     if stalled == 0:
         yield from _bold(desk, most)
-    if stalled == 1:
-        yield "the better half of what lost", _half(desk)
+    if stalled in (1, 2):
+        yield "one half of what lost", _half(desk)
     single: Sequence[tuple[str, Callable[[], Iterator[list[Edit]]]]] = (
         ("one example swapped", lambda: swap(desk, 1)),
         ("one example more", lambda: grow(desk, 1) if desk.room else iter(())),
@@ -80,8 +80,8 @@ def _with_line(desk: Desk, most: int) -> Iterator[list[Edit]]:
 
 
 def _half(desk: Desk) -> Iterator[list[Edit]]:
-    """Yield the halves of the last set that lost, made again from today's evidence."""
-    lost = desk.memory.lost[-1] if desk.memory.lost else frozenset()
+    """Yield the halves of the first set that lost, made again from today's evidence."""
+    lost = desk.memory.lost[0] if desk.memory.lost else frozenset()
     size = len(lost)
     if size < 2:
         return

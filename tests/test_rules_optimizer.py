@@ -1,0 +1,254 @@
+"""The embedded optimizer: what it proposes, learns from verdicts and never does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stages.core.apply import apply_edits
+from stages.core.edit import Edit, EditStatus
+from stages.core.errors import UsageError
+from stages.core.item import Item
+from stages.core.patch import Patch
+from stages.core.score import Score
+from stages.core.trajectory import Trajectory
+from stages.envs.teaching import UNKNOWN, Catalogue, FailureType
+from stages.optimizers.protocol import Observation, StepRecord, StepView
+from stages.optimizers.rules import RulesOptimizer
+from stages.optimizers.rules.memory import faces
+from stages.optimizers.rules.moves import MAX_EXAMPLES
+
+SEED_SKILL = "# Colours\n\nSay the colour.\n"
+LINE = "- Say one word."
+
+
+@dataclass(frozen=True)
+class Colours:
+    """A toy environment: things have colours; `kind` is the thing's first letter."""
+
+    name = "colours"
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(
+            (
+                FailureType("wordy", "too many words", ("long",), ("Say one word.",)),
+                FailureType("blind", "another colour", ("other",), ("Look twice.",)),
+            )
+        )
+
+    def example(self, item: Item) -> str | None:
+        if item.gold is None:
+            return None
+        return f"Thing: {item.input['thing']}\nColour: {item.gold}"
+
+    def kind(self, item: Item) -> str:
+        return str(item.input["thing"])[0]
+
+
+ENV = Colours()
+
+
+def seen(thing: str, hard: float = 0.0, reason: str = "long", gold: Any = "red") -> Observation:
+    item = Item(f"id-{thing}", {"thing": thing}, gold)
+    score = Score.scored(hard, reason="correct" if hard else reason)
+    return Observation(item, Trajectory((), ""), score, f"key-{thing}", "red")
+
+
+def view_of(*observations: Observation, **changes: Any) -> StepView:
+    base = StepView(
+        epoch=1,
+        step=1,
+        seed=1,
+        skill=SEED_SKILL,
+        budget=4,
+        observations=observations,
+        pool={o.item.id: o for o in observations},
+        history=(),
+    )
+    return replace(base, **changes)
+
+
+def patches_of(view: StepView) -> list[Patch]:
+    patches: list[Patch] = asyncio.run(RulesOptimizer(ENV).reflect(view)).value
+    return patches
+
+
+def selected(view: StepView) -> list[Edit]:
+    """Return what the loop would apply: reflect, merge, rank, cut to the budget."""
+    optimizer = RulesOptimizer(ENV)
+    patches = [
+        replace(p, edits=tuple(replace(e, id=f"{n}.{m}") for m, e in enumerate(p.edits)))
+        for n, p in enumerate(patches_of(view))
+    ]
+    merged = asyncio.run(optimizer.merge(view, patches)).value
+    merged = [replace(edit, id=f"m.{n}") for n, edit in enumerate(merged)]
+    order = asyncio.run(optimizer.rank(view, merged)).value
+    assert sorted(order) == list(range(len(merged)))
+    return [merged[at] for at in order[: view.budget]]
+
+
+def record(view: StepView, edits: Sequence[Edit], verdict: str) -> StepRecord:
+    results = apply_edits(view.skill, edits).results
+    return StepRecord(view.epoch, view.step, verdict, tuple(edits), results)
+
+
+MANY = [seen(f"{kind}{n}") for kind in "abcdef" for n in range(3)]
+
+
+def test_the_first_step_teaches_a_line_and_examples_of_different_kinds() -> None:
+    edits = selected(view_of(*MANY))
+    assert edits[0].content == LINE
+    assert [edit.kind for edit in edits] == ["rule", "example", "example", "example"]
+    kinds = {edit.content.split(": ")[1][0] for edit in edits[1:]}
+    assert len(kinds) == 3
+
+
+def test_examples_come_from_failed_items_in_the_environments_own_form() -> None:
+    view = view_of(seen("apple"), seen("brick", hard=1.0), budget=1)
+    (edit,) = selected(view)
+    assert edit.content == "Thing: apple\nColour: red"
+    assert edit.items == ("id-apple",)
+
+
+def test_support_counts_the_failures_an_edit_stands_for() -> None:
+    view = view_of(seen("a1"), seen("a2"), seen("b1"), budget=1)
+    (edit,) = selected(view)
+    assert set(edit.items) == {"id-a1", "id-a2"}
+    assert edit.support == 2
+    assert "2 items of its kind (a) fail" in edit.reason
+
+
+def test_an_item_without_an_example_is_never_taught() -> None:
+    edits = selected(view_of(seen("a1", gold=None), skill=f"# S\n\n{LINE}\n"))
+    assert all(edit.kind == "rule" for edit in edits)
+
+
+def test_patches_name_failure_types_of_the_closed_list() -> None:
+    patches = patches_of(
+        view_of(seen("a1"), seen("b1", reason="other"), seen("c1", reason="?"))
+    )
+    types = {id: name for patch in patches for id, name in patch.failure_types.items()}
+    assert types == {"id-a1": "wordy", "id-b1": "blind", "id-c1": UNKNOWN}
+    assert all(patch.source == "failure" for patch in patches)
+
+
+def test_the_success_threshold_decides_what_a_failure_is() -> None:
+    observations = (seen("a1", hard=0.05), seen("b1", hard=0.95))
+    patches = patches_of(view_of(*observations, success_threshold=0.5))
+    assert {id for patch in patches for id in patch.failure_types} == {"id-a1"}
+
+
+def test_a_budget_of_0_proposes_nothing() -> None:
+    assert patches_of(view_of(*MANY, budget=0)) == []
+
+
+def test_without_failures_the_document_can_still_grow_from_successes() -> None:
+    patches = patches_of(view_of(seen("a1", hard=1.0), budget=1))
+    assert [patch.source for patch in patches] == ["success"]
+
+
+def test_a_budget_without_cap_is_no_error() -> None:
+    assert selected(view_of(*MANY, budget=None))
+
+
+def test_a_lost_batch_is_tried_again_in_halves() -> None:
+    view = view_of(*MANY)
+    lost = selected(view)
+    halves = []
+    history: tuple[StepRecord, ...] = (record(view, lost, "rejected"),)
+    for _ in range(2):
+        again = replace(view, history=history)
+        halves.append(selected(again))
+        history = (*history, record(again, halves[-1], "rejected"))
+    assert faces(halves[0]) | faces(halves[1]) == faces(lost)
+    assert len(halves[0]) == len(halves[1]) == 2
+
+
+def test_an_acceptance_forgives_what_lost_before() -> None:
+    view = view_of(*MANY)
+    lost = selected(view)
+    history = (record(view, lost, "rejected"), record(view, lost[:2], "accepted"))
+    assert faces(selected(replace(view, history=history))) == faces(lost)
+
+
+def test_a_full_document_swaps_instead_of_growing() -> None:
+    taught = [seen(f"a{n:02}") for n in range(MAX_EXAMPLES)]
+    blocks = [ENV.example(o.item) or "" for o in taught]
+    skill = "\n\n".join([SEED_SKILL.rstrip(), LINE, *blocks]) + "\n"
+    view = view_of(*taught, seen("b1"), seen("c1"), skill=skill)
+    assert {edit.op for edit in selected(view)} == {"replace"}
+
+
+def test_parts_that_no_longer_help_are_proposed_for_deletion() -> None:
+    skill = f"{SEED_SKILL}\n{LINE}\n"
+    view = view_of(seen("a1", hard=1.0, gold=None), skill=skill, budget=1)
+    (edit,) = selected(view)
+    assert (edit.op, edit.target) == ("delete", LINE)
+
+
+def test_equal_edits_merge_into_one_with_all_parents_and_items() -> None:
+    one = Edit("append", content="- x", items=("1", "2"), id="4.0")
+    two = Edit("append", content="- x", items=("2", "3"), id="5.0")
+    patches = [Patch("failure", ("1",), (one,)), Patch("failure", ("3",), (two,))]
+    (merged,) = asyncio.run(RulesOptimizer(ENV).merge(view_of(), patches)).value
+    assert merged.parents == ("4.0", "5.0")
+    assert merged.items == ("1", "2", "3")
+
+
+def test_the_same_view_gives_the_same_answer_whatever_the_order_of_the_pool() -> None:
+    view = view_of(*MANY)
+    turned = replace(view, pool=dict(reversed(view.pool.items())))
+    assert patches_of(view) == patches_of(turned)
+
+
+def test_an_environment_without_a_catalogue_is_refused_with_a_way_out() -> None:
+    class Bare:
+        name = "bare"
+
+    with pytest.raises(UsageError, match=r"env 'bare'.*rule catalogue.*prompted optimizer"):
+        RulesOptimizer(Bare())  # type: ignore[arg-type]
+
+
+def test_whole_documents_are_refused_with_a_way_out() -> None:
+    with pytest.raises(UsageError, match="update_mode"):
+        asyncio.run(RulesOptimizer(ENV).rewrite(view_of(), []))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    verdicts=st.lists(st.sampled_from(["accepted", "rejected"]), max_size=14),
+    budget=st.integers(1, 5),
+    hards=st.lists(st.sampled_from([0.0, 0.0, 1.0]), min_size=18, max_size=18),
+)
+def test_every_edit_applies_within_budget_and_none_that_lost_comes_back(
+    verdicts: list[str], budget: int, hards: list[float]
+) -> None:
+    observations = [
+        replace(o, score=Score.scored(h, reason="long"))
+        for o, h in zip(MANY, hards, strict=True)
+    ]
+    view = view_of(*observations, budget=budget)
+    lost: list[Any] = []
+    for verdict in verdicts:
+        edits = selected(view)
+        if not edits:
+            break
+        candidate = apply_edits(view.skill, edits)
+        assert len(edits) <= budget
+        assert {result.status for result in candidate.results} == {EditStatus.APPLIED}
+        assert candidate.faults == ()
+        assert faces(edits) not in lost
+        won = verdict == "accepted"
+        lost = [] if won else [*lost, faces(edits)]
+        view = replace(
+            view,
+            skill=candidate.text if won else view.skill,
+            history=(*view.history, record(view, edits, verdict)),
+        )
