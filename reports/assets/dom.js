@@ -1,0 +1,42 @@
+// Making elements. A string only ever becomes a text node, with what would not show spelled out.
+const HIDDEN =
+  /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+
+const plain = (text) =>
+  String(text).replace(HIDDEN, (found) => `\\u{${found.charCodeAt(0).toString(16)}}`);
+
+function el(tag, attributes, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value") node.value = value;
+    else node.setAttribute(name, value === true ? "" : plain(value));
+  }
+  add(node, children);
+  return node;
+}
+
+function add(node, children) {
+  for (const child of children.flat(Infinity)) {
+    if (child === null || child === undefined || child === false) continue;
+    node.append(child instanceof Node ? child : document.createTextNode(plain(child)));
+  }
+  return node;
+}
+
+const fill = (node, ...children) => add((node.replaceChildren(), node), children);
+const link = (hash, ...children) => el("a", { href: hash }, children);
+const byId = (id) => document.getElementById(id);
+
+function svg(tag, attributes, ...children) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, plain(value));
+  return add(node, children);
+}
+
+const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
+const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
+const whole = (value) => value.toLocaleString("en");
+const words = (name) => String(name).replace(/_/g, " ");
+const some = (number, noun) => `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -1,0 +1,38 @@
+// What changed and what may be relied on, below the first screen.
+function overview(node) {
+  const newest = [...book.versions].slice(1).reverse();
+  fill(node,
+    el("div", { class: "two" },
+      el("section", {},
+        el("h2", {}, "What was learnt"),
+        newest.length ? learnt(newest) : el("p", { class: "note" }, "No change has been accepted.")),
+      el("section", {},
+        el("h2", {}, "What to rely on"),
+        trustList(book.trust.filter((row) => row.verdict !== "good" || ["Chain", "Decisions", "Test split", "Coverage"].includes(row.what))),
+        el("p", {}, link("#/trust", "All checks")))));
+}
+
+function learnt(newest) {
+  const shown = newest.slice(0, 6);
+  return [
+    el("ol", { class: "learnt" }, shown.map((version) => {
+      const gain = gainOf(version);
+      const first = (version.edits.map(edit).find((one) => one && one.content) || {}).content || "";
+      const line = first.trim().split("\n").find((text) => !text.startsWith("<!--")) || "";
+      return el("li", {},
+        link(`#/skill/v${version.version}`, `v${version.version}`),
+        el("span", { class: "gain" }, gain === null ? "" : signed(gain)),
+        el("span", { class: "what" }, line.slice(0, 160) + (line.length > 160 ? "…" : ""), " ",
+          el("small", {}, `${some(version.edits.length, "edit")}, +${version.lines_added} −${version.lines_removed} lines`)));
+    })),
+    newest.length > shown.length ? el("p", {}, link("#/skill", `All ${newest.length} versions`)) : null,
+  ];
+}
+
+function trustList(rows) {
+  const marks = { good: "✓", note: "!", bad: "✗" };
+  const told = { good: "fine", note: "note", bad: "fault" };
+  return el("dl", { class: "trust" }, rows.map((row) => el("div", { class: row.verdict },
+    el("dt", {}, el("span", { class: "mark", role: "img", "aria-label": told[row.verdict] }, marks[row.verdict]), row.what),
+    el("dd", {}, row.found))));
+}

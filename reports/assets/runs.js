@@ -1,0 +1,73 @@
+// This run among others: where they part, and how they fare.
+const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
+
+function runs(node) {
+  if (book.runs.length < 2) {
+    fill(node, el("p", {}, `This page holds one run, ${book.run.id.slice(0, 12)}.`,
+      book.run.parent ? ` It goes on from event ${book.run.parent.slice(0, 12)} of another run.` : ""),
+    el("p", { class: "note" }, "`skilltrail export --html FILE --runs` puts every run of this repository on one page; `skilltrail ui` shows them as they go."));
+    return;
+  }
+  const chosen = new Set(book.runs.slice(0, 6).map((run) => run.name));
+  const drawing = el("div");
+  const draw = () => fill(drawing, overlay(book.runs.filter((run) => chosen.has(run.name))), differences(book.runs.filter((run) => chosen.has(run.name))));
+  fill(node, el("h3", {}, "Where they part"), tree(), el("h3", {}, "Compared"),
+    table("Runs", [
+      { name: "run", key: (run) => run.name, show: (run) => el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
+        if (event.target.checked) chosen.add(run.name); else chosen.delete(run.name);
+        draw();
+      } }), " ", run.name) },
+      number("steps", (run) => run.steps),
+      number("accepted", (run) => run.accepted),
+      number("seed", (run) => run.seed, score),
+      number("best", (run) => run.best, score),
+      number("tokens", (run) => run.tokens),
+      { name: "state", show: (run) => (run.finished ? "finished" : "not finished") },
+    ], book.runs), drawing);
+  draw();
+}
+
+function tree() {
+  const below = (name) => book.runs.filter((run) => run.fork === name);
+  const list = (name) => {
+    const children = below(name);
+    return children.length ? el("ul", { class: "tree" }, children.map((run) => el("li", {}, el("b", {}, run.name),
+      run.fork === null ? "" : ` parts from ${run.fork} at event ${run.at}` + (run.at_step ? `, step ${run.at_step}` : ""), list(run.name)))) : null;
+  };
+  return list(null);
+}
+
+function overlay(chosen) {
+  const steps_ = Math.max(1, ...chosen.map((run) => run.curve.length - 1));
+  const all = chosen.flatMap((run) => run.curve).filter((value) => value !== null);
+  const low = Math.max(0, Math.floor(Math.min(1, ...all) * 10) / 10);
+  const high = Math.max(low + 0.1, Math.ceil(Math.max(0, ...all) * 10) / 10);
+  const x = (step) => 40 + (600 * step) / steps_;
+  const y = (value) => 20 + 200 * (1 - (value - low) / (high - low));
+  const drawing = svg("svg", { viewBox: "0 0 660 250", role: "img", class: "overlay", "aria-label": `Best score by step of ${chosen.map((run) => run.name).join(", ")}` });
+  for (const value of [low, (low + high) / 2, high]) {
+    drawing.append(svg("path", { class: "grid", d: `M40 ${y(value)}H640` }), svg("text", { class: "axis", x: 32, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(2)));
+  }
+  chosen.forEach((run, place) => {
+    const known = run.curve.map((value, step) => [step, value]).filter(([, value]) => value !== null);
+    const d = known.map(([step, value], at) => (at ? `H${x(step)}V${y(value)}` : `M${x(step)} ${y(value)}`)).join("");
+    drawing.append(svg("path", { class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % 6], d }));
+  });
+  return [drawing, el("ul", { class: "legend" }, chosen.map((run, place) => el("li", {}, keyLine(place), run.name)))];
+}
+
+function keyLine(place) {
+  const key = svg("svg", { viewBox: "0 0 30 8", class: "keyline", "aria-hidden": "true" });
+  key.append(svg("path", { class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % 6], d: "M0 4H30" }));
+  return key;
+}
+
+function differences(chosen) {
+  const names = [...new Set(chosen.flatMap((run) => Object.keys(run.params)))].sort();
+  const differing = names.filter((name) => new Set(chosen.map((run) => JSON.stringify(run.params[name]))).size > 1);
+  if (!differing.length) return el("p", { class: "note" }, "Nothing that their events carry differs between these runs.");
+  return table("Params that differ", [
+    { name: "param", show: (name) => el("code", {}, name) },
+    ...chosen.map((run) => ({ name: run.name, class: "num", show: (name) => (run.params[name] === undefined ? "–" : String(run.params[name])) })),
+  ], differing, { showCaption: true });
+}

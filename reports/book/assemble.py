@@ -1,0 +1,112 @@
+"""Puts the page's data together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from reports.book.cost import cost_rows
+from reports.book.facts import Facts
+from reports.book.packing import Items, Packer
+from reports.book.rollouts import Rollouts
+from reports.book.strings import Strings
+from reports.book.summary import headline, rows_of
+from reports.book.trust import trust_rows
+from reports.book.versions import Lines, packed_versions
+from reports.tables import COLUMNS
+from stages.history.events import Event
+from stages.history.story import Story
+from stages.history.words import sentence
+
+SHAPE = 1
+
+
+def book_of(
+    training: Sequence[Event],
+    evaluation: Sequence[Event],
+    facts: Facts,
+    runs: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the page's data.
+
+    Args:
+        training: a training log, finished or not, at least its first two events.
+        evaluation: the evaluation log, may be empty.
+        runs: other runs to compare with, see `reports.book.runs`.
+    """
+    strings, items = Strings(), Items()
+    packer, rollouts = Packer(strings, items), Rollouts(strings, items, facts)
+    lines, numbers = Lines(strings), headline(training, evaluation)
+    splits = _splits(training, evaluation, items)
+    events, scored = [], []
+    for event in (*training, *evaluation):
+        if event.type == "rollouts.scored":
+            scored.append(rollouts.scored(event))
+        elif event.type not in ("run.started", "test.opened"):
+            events.append(packer.event(event))
+    book = {
+        "shape": SHAPE,
+        "run": _run(training, facts),
+        "numbers": numbers,
+        "columns": COLUMNS,
+        "curve": [[row[name] for name in COLUMNS] for row in rows_of(training)],
+        "versions": packed_versions(Story(training), lines),
+        "lines": lines.columns,
+        "events": events,
+        "scored": scored,
+        "trajectories": rollouts.trajectories,
+        "log": [[e.seq, e.type, strings.add(told)] for e, told in _told(training, evaluation)],
+        "cost": cost_rows((*training, *evaluation), facts),
+        "trust": trust_rows(training, evaluation, numbers),
+        "runs": list(runs),
+        "items": {"id": items.ids, "split": [splits.get(id, "") for id in items.ids]},
+    }
+    book["strings"], book["longest"] = strings.finish()
+    return book
+
+
+def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
+    start, last = training[0].data, training[-1]
+    finished = last.type == "run.finished"
+    return {
+        "env": start["env"],
+        "agent": start["agent"]["version"],
+        "target": dict(start["target"]),
+        "seed": start["seed"],
+        "parent": start["parent"],
+        "id": last.id,
+        "events": len(training),
+        "train": len(start["train"]),
+        "selection": len(start["selection"]),
+        "finished": finished,
+        "why": last.data["why"] if finished else None,
+        "best": last.data["best"]["version"] if finished else None,
+        "facts": facts.present,
+    }
+
+
+def _splits(
+    training: Sequence[Event], evaluation: Sequence[Event], items: Items
+) -> dict[str, str]:
+    """Return the split of each item, numbering items in the order of the splits."""
+    splits: dict[str, str] = {}
+    start = training[0].data
+    groups = [("selection", start["selection"]), ("train", start["train"])]
+    groups += [
+        (e.data["split"], e.data["items"]) for e in evaluation if e.type == "test.opened"
+    ]
+    for split, rows in groups:
+        for row in rows:
+            splits.setdefault(row["item"], split)
+            items.number(row["item"])
+    return splits
+
+
+def _told(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> Iterator[tuple[Event, str]]:
+    version: int | None = None
+    for event in (*training, *evaluation):
+        yield event, sentence(event, version)
+        if event.type == "skill.versioned":
+            version = event.data["version"]

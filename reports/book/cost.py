@@ -1,0 +1,65 @@
+"""Calls and tokens by role and phase: what the run rests on, and what it used again.
+
+Counted from events and facts, so it is the same wherever the run is read; what was paid in the
+last session is in `.skilltrail/usage.json` and on the live page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reports.book.facts import Facts
+from stages.history.events import Event
+
+OPTIMIZER = {
+    "patch.proposed": "reflect",
+    "patch.merged": "merge",
+    "edits.selected": "select",
+    "budget.decided": "budget",
+    "candidate.built": "rewrite",
+    "appendix.proposed": "notes",
+    "slow_update.proposed": "slow update",
+    "meta_skill.written": "meta skill",
+    "reply.rejected": "unusable replies",
+}
+TOKENS = ("input", "output", "cached", "reasoning")
+
+
+def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
+    """Return a row per role and phase.
+
+    `made` counts facts at their first use, `reused` every further use; tokens are of those
+    `made`. `unknown` counts facts whose usage is not at hand.
+    """
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    seen: set[str] = set()
+    for role, phase, key in _uses(events):
+        row = rows.setdefault(
+            (role, phase),
+            {"role": role, "phase": phase, "made": 0, "reused": 0, "unknown": 0}
+            | dict.fromkeys(TOKENS, 0),
+        )
+        if key in seen:
+            row["reused"] += 1
+            continue
+        seen.add(key)
+        row["made"] += 1
+        usage = facts.usage(key)
+        if usage is None:
+            row["unknown"] += 1
+            continue
+        for name in TOKENS:
+            row[name] += int(usage.get(name, 0))
+    return list(rows.values())
+
+
+def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str]]:
+    for event in events:
+        data = event.data
+        if event.type == "rollouts.scored":
+            for row in data["items"]:
+                if row["key"] is not None and row["outcome"] == "scored":
+                    yield "target", data["purpose"].replace("_", " "), row["key"]
+        elif data.get("reply") is not None:
+            yield "optimizer", OPTIMIZER.get(event.type, event.type), data["reply"]

@@ -1,0 +1,86 @@
+"""Rollouts in columns, and the trajectories behind them.
+
+A score is written in thousandths, -1 where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reports.book.facts import Facts
+from reports.book.packing import DIGEST_CHARS, Items
+from reports.book.strings import Strings
+from stages.history.events import Event
+
+NONE = -1
+
+
+class Rollouts:
+    """Collects scored rollouts; a trajectory that several events name is stored once."""
+
+    def __init__(self, strings: Strings, items: Items, facts: Facts) -> None:
+        self._strings, self._items, self._facts = strings, items, facts
+        self._numbers: dict[str, int] = {}
+        self.trajectories: list[list[Any]] = []
+
+    def scored(self, event: Event) -> dict[str, Any]:
+        """Return one `rollouts.scored` event, its rows as columns."""
+        data, rows = event.data, event.data["items"]
+        head = {
+            name: data[name] for name in ("purpose", "epoch", "step", "split") if name in data
+        }
+        return head | {
+            "seq": event.seq,
+            "skill": data["skill"][:DIGEST_CHARS],
+            "asked": data["coverage"]["asked"],
+            "scored": data["coverage"]["scored"],
+            "mean_hard": data["mean_hard"],
+            "mean_soft": data["mean_soft"],
+            "item": [self._items.number(row["item"]) for row in rows],
+            "hard": [thousandths(row["hard"]) for row in rows],
+            "soft": [thousandths(row["soft"]) for row in rows],
+            "reason": [self._strings.add(row["reason"]) for row in rows],
+            "trajectory": [self._trajectory(row["key"]) for row in rows],
+        }
+
+    def _trajectory(self, key: str | None) -> int:
+        if key is None:
+            return NONE
+        number = self._numbers.get(key)
+        if number is None:
+            found = self._facts.trajectory(key)
+            if found is None:
+                return NONE
+            number = self._numbers[key] = len(self.trajectories)
+            self.trajectories.append(self._packed(found))
+        return number
+
+    def _packed(self, trajectory: Mapping[str, Any]) -> list[Any]:
+        add = self._strings.add
+        turns = [
+            [add(sent(turn["sent"])), add(turn["reply"]), turn["finish"]]
+            + ([] if turn["observation"] is None else [add(turn["observation"])])
+            for turn in trajectory["turns"]
+        ]
+        return [add(trajectory["answer"]), trajectory["ending"], turns]
+
+
+def thousandths(score: float | None) -> int:
+    """Return a score in [0, 1] as a whole number of thousandths, -1 for None."""
+    return NONE if score is None else round(score * 1000)
+
+
+def sent(value: Any) -> str:
+    """Return what was sent in one turn as text: a prompt, or messages one after another."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence):
+        return "\n\n".join(_message(message) for message in value)
+    return str(value)
+
+
+def _message(message: Any) -> str:
+    if not isinstance(message, Mapping):
+        return str(message)
+    return f"[{message.get('role', '')}]\n{message.get('content', '')}"
