@@ -1,0 +1,1 @@
+"""Environment `officeqa`: questions about long documents, with tools to search them."""
