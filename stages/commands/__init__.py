@@ -19,6 +19,17 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("summary", "summary", "Show scores, gain, calls and time of the last run."),
+    Command("log", "history", "Show a run's events, one line each."),
+    Command("replay", "history", "Rebuild any version of the skill from the log alone."),
+    Command("diff", "runs", "Compare two skills: the text, and the scores item by item."),
+    Command("blame", "audit", "Show where every line of a version comes from."),
+    Command("audit", "audit", "Answer why a change was made."),
+    Command("bisect", "audit", "Find the version that first broke, or fixed, an item."),
+    Command("runs", "runs", "List all runs, where they forked and what differed."),
+    Command("compare", "runs", "Compare runs by a param, over seeds."),
+    Command("fork", "runs", "Start the next training from any version of any run."),
+    Command("verify", "history", "Check a run: log, facts, commits."),
+    Command("rebuild", "history", "Make all refs/evolution again from the logs."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("doctor", "doctor", "Check the set-up and say how to mend what is wrong."),
     Command("params", "params", "Show every param of this run, its value and its origin."),

@@ -70,6 +70,33 @@ class GitDoor:
             raise _failed(args[0], error)
         return out
 
+    @staticmethod
+    def prefix(folder: Path) -> str:
+        """Return where `folder` lies in its repository: "" at its root, else `some/folder/`."""
+        with Repo(folder, search_parent_directories=True) as repo:
+            top = repo.working_tree_dir
+        if top is None:
+            return ""
+        relative = folder.resolve().relative_to(Path(top).resolve()).as_posix()
+        return "" if relative == "." else f"{relative}/"
+
+    def resolve(self, revision: str) -> str:
+        """Return the commit of a revision.
+
+        Raises:
+            GitError: there is none.
+        """
+        name = f"{revision}^{{commit}}"
+        return (
+            self.run("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+            .decode()
+            .strip()
+        )
+
+    def has(self, commit: str, name: str) -> bool:
+        """True when the commit's tree has a file of this name."""
+        return bool(self.run("ls-tree", "--name-only", commit, "--", name).strip())
+
     def object_format(self) -> str:
         """Return `sha1` or `sha256`."""
         return self.run("rev-parse", "--show-object-format").decode().strip()

@@ -17,6 +17,8 @@ from stages.history.rows import Row, by_item
 
 CARRIERS = ("patch.proposed", "patch.merged", "appendix.proposed", "slow_update.proposed")
 
+JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
+
 
 class Story:
     """One run's events, looked at from all sides."""
@@ -97,14 +99,14 @@ class Story:
         for parent in edit.parents:
             yield from self.ancestry(parent)
 
+    def skeleton(self) -> list[Event]:
+        """Return the events that versions are rebuilt from."""
+        return self.of_type("run.started", "candidate.built", "skill.versioned")
+
     @cached_property
     def versions(self) -> list[Version]:
         """All versions by number, rebuilt."""
-        return versions(
-            e
-            for e in self.events
-            if e.type in ("run.started", "candidate.built", "skill.versioned")
-        )
+        return versions(self.skeleton())
 
     def before(self, event: Event, *types: str) -> Event | None:
         """Return the last event of one of `types` before `event`."""
@@ -117,10 +119,20 @@ class Story:
         """Return the events of one step, in order."""
         return [e for e in self.events if e.data.get("step") == number]
 
+    def scores_before(self, gate: Event) -> dict[str, list[Row]]:
+        """Return the current skill's rows that a `gate.judged` event compared with, by item."""
+        for event in reversed(self.events[: gate.seq - self._first]):
+            if event.type != "rollouts.scored":
+                continue
+            data = event.data
+            if data["skill"] == gate.data["current"] and data["purpose"] in JUDGED:
+                return by_item(data["items"])
+        return {}
+
     def scores(self, digest: str) -> dict[str, list[Row]]:
         """Return the rows of the last selection or baseline rollouts of a skill, by item."""
         for event in reversed(self.of_type("rollouts.scored")):
             data = event.data
-            if data["skill"] == digest and data["purpose"] in ("baseline", "selection"):
+            if data["skill"] == digest and data["purpose"] in JUDGED:
                 return by_item(data["items"])
         return {}

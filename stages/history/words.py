@@ -34,6 +34,14 @@ def visible(text: str, most: int = 60) -> str:
     return f"{shown}…" if len(cut) < len(text) else shown
 
 
+def visible_block(text: str) -> str:
+    """Return `text` with its lines kept and every other hidden character spelled out."""
+    return "\n".join(
+        "\t".join(_HIDDEN.sub(_escaped, part) for part in line.split("\t"))
+        for line in text.split("\n")
+    )
+
+
 def _escaped(match: re.Match[str]) -> str:
     return "⏎" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}"
 

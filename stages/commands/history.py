@@ -1,0 +1,190 @@
+"""`skilltrail log`, `replay`, `verify`, `rebuild`: the log itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stages.console import emit, emit_exact, emit_json, say, table
+from stages.core.errors import FaultError, UsageError
+from stages.core.files import write_atomic
+from stages.history.sources import EVENTS, Project, live_logs, open_source
+from stages.store.place import find_place
+
+JSON = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
+RUN = Annotated[
+    str | None,
+    typer.Option("--run", help="A file, a run, a DVC experiment or a git revision."),
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("log")(log)
+    app.command("replay")(replay)
+    app.command("verify")(verify)
+    app.command("rebuild")(rebuild)
+
+
+def project() -> Project:
+    """Return the project's folders."""
+    place = find_place()
+    return Project(place.workspace, place.root)
+
+
+def log(
+    run: RUN = None,
+    type: Annotated[str | None, typer.Option(help="Only events of this type.")] = None,
+    step: Annotated[int | None, typer.Option(help="Only events of this step.")] = None,
+    summary: Annotated[bool, typer.Option("--summary", help="One row per epoch.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Show a run's events, one line each.
+
+    Example: skilltrail log --type gate.judged
+    """
+    from stages.history.epochs import epoch_rows
+    from stages.history.replay import snapshots
+    from stages.history.words import sentence
+
+    story = open_source(project(), run).story
+    if summary:
+        rows = epoch_rows(story)
+        if as_json:
+            emit_json([row.to_json() for row in rows])
+            return
+        columns = list(rows[0].to_json()) if rows else []
+        shown = [[_cell(value) for value in row.to_json().values()] for row in rows]
+        table(columns, shown, right=columns)
+        return
+    lines = []
+    version: int | None = None
+    for shot in snapshots(story.events):
+        event = shot.event
+        fits = type in (None, event.type) and step in (None, event.data.get("step"))
+        if fits and as_json:
+            lines.append(event.line.decode())
+        elif fits:
+            lines.append(f"{event.seq:>5}  {sentence(event, version)}")
+        version = shot.version
+    if as_json:
+        emit_json([json.loads(line) for line in lines])
+    elif lines:
+        emit("\n".join(lines))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def replay(
+    run: RUN = None,
+    version: Annotated[str, typer.Option(help="A number, seed, best or last.")] = "last",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to this file.")
+    ] = None,
+    all: Annotated[
+        Path | None, typer.Option("--all", help="Write every version into this folder.")
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """Rebuild a version of the skill from the log alone: no store, no model, no network.
+
+    Example: skilltrail replay --run main --version 3 -o v3.md
+    """
+    from stages.history.replay import version_of, versions
+    from stages.history.sources import VERSION
+
+    story = open_source(project(), run).story
+    if all is not None:
+        found = versions(story.skeleton())
+        for one in found:
+            write_atomic(all / f"v{one.number}.md", one.text)
+        say(f"{len(found)} versions in {all}")
+        return
+    match = VERSION.match(version)
+    if match is None:
+        raise UsageError(f"--version {version}", "no version", "A number, seed, best or last")
+    number = match["number"]
+    one = version_of(story.skeleton(), version if number is None else int(number))
+    if as_json:
+        emit_json({"version": one.number, "digest": one.digest, "text": one.text})
+    elif output is not None:
+        write_atomic(output, one.text)
+        say(f"v{one.number} in {output}")
+    else:
+        emit_exact(one.text)
+
+
+def verify(
+    run: RUN = None,
+    allow_unfinished: Annotated[
+        bool, typer.Option("--allow-unfinished", help="A log may end early.")
+    ] = False,
+    as_json: JSON = False,
+) -> None:
+    """Check a run at three levels: log, facts, anchored. Nothing is repaired.
+
+    Example: skilltrail verify
+    """
+    from stages.verify import verify as check
+
+    found = asyncio.run(check(find_place(), *_bytes_of(run), allow_unfinished=allow_unfinished))
+    if as_json:
+        emit_json(found.to_json())
+    else:
+        for level in found.levels:
+            say(f"{level.name:9} {level.state:8} {level.detail}")
+        emit("\n".join(f"{fault.level}: {fault}" for fault in found.faults) or "no fault")
+    if found.faults:
+        raise FaultError(
+            f"verify {found.name}",
+            f"{len(found.faults)} fault(s)",
+            "Each is named above; a rerun (`dvc repro`) writes the log anew",
+        )
+
+
+def _bytes_of(run: str | None) -> tuple[bytes, str]:
+    """Return a log's bytes, unread, and its name: damage is for verify to name."""
+    here = project()
+    path = here.workspace / (EVENTS if run is None else run)
+    if path.is_file():
+        return path.read_bytes(), path.name
+    if run is None:
+        for live in live_logs(here):
+            return live.read_bytes(), f"live log {live.parent.name}"
+    source = open_source(here, run)
+    return b"".join(event.line + b"\n" for event in source.events), source.name
+
+
+def rebuild(as_json: JSON = False) -> None:
+    """Drop every refs/evolution ref and make it again from the logs, with the same hashes.
+
+    Example: skilltrail rebuild
+    """
+    from stages.history.gitdoor import GitDoor
+    from stages.history.log import scan_log
+    from stages.history.opening import label_of
+    from stages.history.rebuild import rebuild as rebuild_refs
+
+    here = project()
+    door = GitDoor.find(here.root)
+    if door is None:
+        raise UsageError("skilltrail rebuild", "this project is not in git", "git init")
+    logs = [scan_log(path) for path in live_logs(here)]
+    if (here.workspace / EVENTS).exists():
+        logs.append(scan_log(here.workspace / EVENTS))
+    rows = rebuild_refs(door, logs, label_of(here.root, None))
+    if as_json:
+        emit_json([row.to_json() for row in rows])
+        return
+    table(
+        ("run", "outcome", "tip", "detail"),
+        [(r.name, r.outcome, "-" if r.tip is None else r.tip[:12], r.detail) for r in rows],
+    )

@@ -1,0 +1,198 @@
+"""`skilltrail runs`, `compare`, `diff`, `fork`: several runs and versions side by side."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from stages.commands.history import JSON, project
+from stages.console import emit, emit_json, say, table
+from stages.core.errors import UsageError
+from stages.core.files import write_atomic
+from stages.history.events import Event
+from stages.history.sources import EVENTS, Project, live_logs
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("runs")(runs)
+    app.command("compare")(compare)
+    app.command("diff")(diff)
+    app.command("fork")(fork)
+
+
+def all_runs(here: Project) -> dict[str, list[Event]]:
+    """Return the events of every run: of refs/evolution, and of logs that no ref holds."""
+    from stages.history.gitdoor import GitDoor
+    from stages.history.log import scan_log
+    from stages.history.sources import commit_events, run_tips
+
+    found: dict[str, list[Event]] = {}
+    door = GitDoor.find(here.root)
+    if door is not None:
+        found = {name: commit_events(door, tip) for name, tip in run_tips(door)}
+    held = {event.id for events in found.values() for event in events}
+    for path in [here.workspace / EVENTS, *live_logs(here)]:
+        events = scan_log(path) if path.exists() else []
+        if events and events[-1].id not in held:
+            name = (
+                "workspace" if path.name == EVENTS.name and path.parent.name == "skills" else ""
+            )
+            found[name if name else path.parent.name] = events
+            held |= {event.id for event in events}
+    return found
+
+
+def runs(as_json: JSON = False) -> None:
+    """List every run: where it forked from which, what differed there, its scores.
+
+    Example: skilltrail runs
+    """
+    from stages.history.runs import run_tree
+
+    rows = run_tree(all_runs(project()))
+    if as_json:
+        emit_json([row.to_json() for row in rows])
+        return
+    table(
+        ("run", "from", "what differs", "events", "seed", "best", "version", "accepted"),
+        [
+            (
+                row.name if row.finished else f"{row.name} (unfinished)",
+                _origin(row.forked_from, row.shared, row.parent),
+                row.differs,
+                row.events,
+                _score(row.seed_score),
+                _score(row.best_score),
+                "-" if row.best_version is None else f"v{row.best_version}",
+                f"{row.accepted}/{row.accepted + row.rejected}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def _origin(trunk: str | None, shared: int, parent: tuple[str, int] | None) -> str:
+    parts = [] if trunk is None else [f"{trunk} after event {shared}"]
+    if parent is not None:
+        name, version = parent
+        parts.append(f"fork of {name}" + (f":v{version}" if version >= 0 else ""))
+    return "; ".join(parts) if parts else "-"
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def compare(
+    group_by: Annotated[str, typer.Option(help="A param, e.g. lr or gate.rule.")],
+    as_json: JSON = False,
+) -> None:
+    """Compare finished runs by a param, over seeds, with paired intervals.
+
+    Example: skilltrail compare --group-by lr
+    """
+    from stages.history.compare import compare_runs
+
+    found = compare_runs(all_runs(project()), group_by)
+    if as_json:
+        emit_json(found.to_json())
+        return
+    against = {one.value: one for one in found.contrasts}
+    rows = []
+    for group in found.groups:
+        other = against.get(group.value)
+        rows.append(
+            (
+                group.value,
+                len(group.runs),
+                ", ".join(map(str, sorted(set(group.seeds)))),
+                "-" if group.mean_gain is None else f"{group.mean_gain:+.3f}",
+                "-" if other is None else _difference(other.difference, other.low, other.high),
+                "" if other is None else other.note,
+            )
+        )
+    first = found.groups[0].value
+    table(
+        (group_by, "runs", "seeds", "mean gain", f"vs {group_by}={first} (95 %)", "note"), rows
+    )
+    for name, values in found.also_differ.items():
+        say(f"also differs: {name} ({', '.join(values)})")
+    if all(len(set(group.seeds)) == 1 for group in found.groups):
+        say("one seed per group is noise: run other seeds, e.g. `dvc exp run -S seed=1`")
+
+
+def _difference(mean: float | None, low: float | None, high: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+
+
+def diff(
+    before: Annotated[str, typer.Argument(help="RUN:vN, vN, seed, best, a file, a revision.")],
+    after: Annotated[str, typer.Argument(help="The same.")],
+    as_json: JSON = False,
+) -> None:
+    """Compare two skills: a unified diff, and the items whose scores differ.
+
+    Example: skilltrail diff v3 main-2:best
+    """
+    from stages.history.differences import skill_diff
+    from stages.history.sources import find_skill
+
+    here = project()
+    found = skill_diff(find_skill(here, before), find_skill(here, after))
+    if as_json:
+        emit_json(found.to_json())
+        return
+    emit(found.diff if found.diff else "the texts are the same")
+    if not found.items:
+        say("no item is recorded under both skills: no scores to compare")
+        return
+    pairs = [("hard", *found.mean_hard), ("soft", *found.mean_soft)]
+    means = ", ".join(f"{name} {_score(a)} → {_score(b)}" for name, a, b in pairs)
+    say(f"{found.items} selection items under both: {means}; {found.same} the same")
+    table(
+        ("item", "hard", "soft"),
+        [
+            (
+                one.item,
+                f"{_score(one.hard_before)} → {_score(one.hard_after)}",
+                f"{_score(one.soft_before)} → {_score(one.soft_after)}",
+            )
+            for one in found.changed
+        ],
+    )
+
+
+def fork(
+    skill: Annotated[str, typer.Argument(help="RUN:vN, vN, best, or a file.")],
+    as_json: JSON = False,
+) -> None:
+    """Start the next training from any version of any run.
+
+    Example: skilltrail fork main:v3
+    """
+    from stages.core.params_edit import set_params
+    from stages.history.sources import find_skill
+
+    here = project()
+    found = find_skill(here, skill)
+    parent = None
+    if found.story is not None and found.version is not None:
+        parent = found.story.versions[found.version].event.id
+    run = skill.rpartition(":")[0]
+    name = re.sub(r"[^\w.-]+", "-", run) if run else "main"
+    stem = f"{name}-v{found.version}" if found.version is not None else "edited"
+    path = here.workspace / "skills/seeds" / f"{stem}.md"
+    if path.exists() and path.read_bytes() != found.text.encode():
+        raise UsageError(f"fork {skill}", f"{path.name} is another text", "Move it away first")
+    write_atomic(path, found.text)
+    seed = path.relative_to(here.workspace).as_posix()
+    set_params(here.workspace / "params.yaml", {"skill.seed": seed, "skill.parent": parent})
+    if as_json:
+        emit_json({"seed": seed, "parent": parent, "version": found.version})
+        return
+    say(f"wrote {seed} and set skill.seed and skill.parent; train with `dvc repro`")
