@@ -30,7 +30,7 @@ LINE = "- Say one word."
 
 @dataclass(frozen=True)
 class Colours:
-    """A toy environment: things have colours; `kind` is the thing's first letter."""
+    """A toy environment: things have colours; the first letter is its trait."""
 
     name = "colours"
 
@@ -48,8 +48,8 @@ class Colours:
             return None
         return f"Thing: {item.input['thing']}\nColour: {item.gold}"
 
-    def kind(self, item: Item) -> str:
-        return str(item.input["thing"])[0]
+    def traits(self, item: Item) -> frozenset[str]:
+        return frozenset(str(item.input["thing"])[0])
 
 
 ENV = Colours()
@@ -122,7 +122,7 @@ def test_support_counts_the_failures_an_edit_stands_for() -> None:
     (edit,) = selected(view)
     assert set(edit.items) == {"id-a1", "id-a2"}
     assert edit.support == 2
-    assert "2 items of its kind (a) fail" in edit.reason
+    assert "1 more failures are like it" in edit.reason
 
 
 def test_an_item_without_an_example_is_never_taught() -> None:
@@ -176,6 +176,14 @@ def test_an_acceptance_forgives_what_lost_before() -> None:
     lost = selected(view)
     history = (record(view, lost, "rejected"), record(view, lost[:2], "accepted"))
     assert faces(selected(replace(view, history=history))) == faces(lost)
+
+
+def test_a_document_with_the_full_score_is_left_alone() -> None:
+    view = view_of(*MANY)
+    edits = selected(view)
+    won = replace(record(view, edits, "accepted"), before=0.5, after=1.0)
+    assert patches_of(replace(view, history=(won,))) == []
+    assert patches_of(replace(view, history=(replace(won, after=0.9),)))
 
 
 def test_a_full_document_swaps_instead_of_growing() -> None:

@@ -23,7 +23,7 @@ from stages.envs.registry import environment_class, load_environment
 from stages.envs.teaching import Teachable, load_catalogue
 from stages.envs.textqa.env import TextQa, TextQaParams, answer_in
 from stages.envs.textqa.prompt import around
-from stages.envs.textqa.reasons import REASONS, form, question_word, reason_of
+from stages.envs.textqa.reasons import REASONS, form, reason_of
 from stages.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -280,17 +280,9 @@ def test_forms_are_told_apart(text: str, expected: str) -> None:
     assert form(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("question", "expected"),
-    [
-        ("How many birds?", "how many"),
-        ("In which town is it?", "which"),
-        ("Name the town", "clue"),
-        ("", "clue"),
-    ],
-)
-def test_question_words_are_found(question: str, expected: str) -> None:
-    assert question_word(question) == expected
+def test_traits_are_common_words_and_the_answers_form() -> None:
+    asked = item(question="How long is the Arra bridge of 1850?")
+    assert ENV.traits(asked) == {"how", "long", "is", "the", "bridge", "of", "<quantity>"}
 
 
 # -- worked examples and the catalogue ----------------------------------------------------

@@ -81,8 +81,11 @@ class Teachable(Protocol):
         One paragraph of the skill document without blank lines; asked for train items only.
         """
 
-    def kind(self, item: Item) -> str:
-        """Return a label for items that are alike, so that worked examples differ."""
+    def traits(self, item: Item) -> frozenset[str]:
+        """Return what makes items alike, as a set of words; asked for train items only.
+
+        An example teaches most about items that share its traits.
+        """
 
 
 def load_catalogue(path: Path) -> Catalogue:

@@ -26,7 +26,7 @@ from stages.envs.protocol import Where
 from stages.envs.qa_scoring import exact_match, token_f1
 from stages.envs.teaching import Catalogue, load_catalogue
 from stages.envs.textqa.prompt import chat_prompt, question_prompt, worked_example
-from stages.envs.textqa.reasons import form, question_word, reason_of
+from stages.envs.textqa.reasons import form, question_words, reason_of
 from stages.models.protocol import Decoding, Message, Model, Reply, Request
 
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
@@ -128,9 +128,10 @@ class TextQa:
         """Return the solved item as a paragraph of the skill document."""
         return worked_example(item, str(item.gold[0]), self.params.example_chars)
 
-    def kind(self, item: Item) -> str:
-        """Return what the question asks for: its question word and the answer's form."""
-        return f"{question_word(item.input['question'])} {form(str(item.gold[0]))}"
+    def traits(self, item: Item) -> frozenset[str]:
+        """Return the question's common words, and the form of the answer in brackets."""
+        words = question_words(item.input["question"])
+        return words | {f"<{form(str(item.gold[0]))}>"}
 
 
 ENVIRONMENT = TextQa

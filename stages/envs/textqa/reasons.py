@@ -31,7 +31,6 @@ _CALENDAR = re.compile(
     r"|(mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
     re.IGNORECASE,
 )
-_QUESTION_WORDS = ("who", "whom", "whose", "what", "which", "where", "when", "why")
 
 
 def reason_of(
@@ -78,15 +77,17 @@ def form(text: str) -> str:
     return "words"
 
 
-def question_word(question: str) -> str:
-    """Return the first question word (with the word after `how`), or "clue"."""
-    words: list[str] = re.findall(r"[a-z]+", question.lower())
-    for at, word in enumerate(words):
-        if word == "how":
-            return " ".join(words[at : at + 2])
-        if word in _QUESTION_WORDS:
-            return word
-    return "clue"
+def question_words(question: str) -> frozenset[str]:
+    """Return the words of a question in lower case, without names and numbers.
+
+    A name is a capitalised word that does not open the question.
+    """
+    words: list[str] = re.findall(r"[^\W_]+", question)
+    return frozenset(
+        word.lower()
+        for at, word in enumerate(words)
+        if word.isalpha() and (at == 0 or not word[0].isupper())
+    )
 
 
 def _within(part: str, whole: str) -> bool:

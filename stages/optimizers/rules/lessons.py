@@ -33,7 +33,7 @@ def item_line(line: str) -> str:
 
 
 def read_lessons(view: StepView, env: Teachable) -> Lessons:
-    """Return what `view.skill` teaches; examples are found among the train items seen so far."""
+    """Return what `view.skill` teaches; examples are found among train items seen so far."""
     found: list[tuple[int, str, str]] = []
     for id, observation in view.pool.items():
         text = env.example(observation.item)
@@ -67,21 +67,13 @@ class Evidence:
             step's batch come first, then the rest of the pool.
         passed: the same for successes.
         types: item id -> failure type, of `failed`.
-        kinds: item id -> the environment's kind, of `failed` and `passed`.
+        traits: item id -> the environment's traits, of the whole pool.
     """
 
     failed: Mapping[str, Observation]
     passed: Mapping[str, Observation]
     types: Mapping[str, str]
-    kinds: Mapping[str, str]
-
-    @cached_property
-    def failures_by_kind(self) -> dict[str, list[str]]:
-        """Kind -> ids of its failed items, in the order of `failed`."""
-        groups: dict[str, list[str]] = {}
-        for id in self.failed:
-            groups.setdefault(self.kinds[id], []).append(id)
-        return groups
+    traits: Mapping[str, frozenset[str]]
 
     @cached_property
     def items_by_type(self) -> dict[str, list[str]]:
@@ -111,5 +103,5 @@ def sort_evidence(view: StepView, env: Teachable, lessons: Lessons) -> Evidence:
         failed=failed,
         passed=passed,
         types={id: env.catalogue.type_of(o.score) for id, o in failed.items()},
-        kinds={id: env.kind(o.item) for id, o in (failed | passed).items()},
+        traits={id: env.traits(view.pool[id].item) for id in sorted(view.pool)},
     )

@@ -32,10 +32,12 @@ class Memory:
     Attributes:
         lost: sets of edits that were judged and did not win, oldest first.
         stalled: number of steps since the last accepted one.
+        perfect: the gate gave the current document the full score: nothing can beat it.
     """
 
     lost: tuple[frozenset[Face], ...]
     stalled: int
+    perfect: bool = False
 
     def forbids(self, edits: Sequence[Edit]) -> bool:
         """Return whether exactly these edits lost on this document."""
@@ -53,8 +55,10 @@ class Memory:
 def recall(history: Sequence[StepRecord]) -> Memory:
     """Return the memory of the steps since the last accepted one."""
     since: list[StepRecord] = []
+    perfect = False
     for record in reversed(history):
         if record.verdict == "accepted":
+            perfect = record.after == 1.0
             break
         since.append(record)
     since.reverse()
@@ -62,6 +66,7 @@ def recall(history: Sequence[StepRecord]) -> Memory:
     return Memory(
         lost=tuple(f for record, f in tried if f and record.verdict != "no_patch"),
         stalled=len(since),
+        perfect=perfect,
     )
 
 

@@ -1,7 +1,7 @@
 """The changes that `rules` can think of for one document, each a short list of edits.
 
-    grow    add worked examples of the kinds of items that fail most for what is taught of them
-    swap    put such an example in the place of another
+    grow    add worked examples of items that cover the failures best
+    swap    put such examples in the place of those that are missed least
     advise  add the catalogue's instruction line against a frequent failure type
     drop    take out an instruction line or a worked example
 
@@ -10,19 +10,30 @@ Each is a generator, best first; the caller takes the first that has not lost ye
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stages.core.edit import Edit
 from stages.core.order import order_key
 from stages.envs.teaching import Teachable
 from stages.optimizers.protocol import StepView
+from stages.optimizers.rules.coverage import (
+    SUCCESS_WEIGHT,
+    Cover,
+    greedy_order,
+    least_missed,
+    likeness,
+)
 from stages.optimizers.rules.lessons import Evidence, Lessons, item_line
 from stages.optimizers.rules.memory import Memory
 
-# More examples than this were seen to add reading time and hardly any right answers.
+# Limits of what the document teaches by example: beyond them reading time grows and small
+# models' contexts fill up.
 MAX_EXAMPLES = 20
+MAX_EXAMPLE_CHARS = 8000
+# How far down the order of need moves look.
+MOST_WANTED = 48
 
 
 @dataclass(frozen=True)
@@ -37,39 +48,85 @@ class Desk:
 
     @property
     def room(self) -> int:
-        return MAX_EXAMPLES - len(self.lessons.examples)
+        """How many examples may be added."""
+        if sum(map(len, self.lessons.examples.values())) >= MAX_EXAMPLE_CHARS:
+            return 0
+        return max(0, MAX_EXAMPLES - len(self.lessons.examples))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Item id -> its worked example, of every item of the pool that has one."""
+        rendered = {id: self.env.example(o.item) for id, o in self.view.pool.items()}
+        return {id: text for id, text in rendered.items() if text is not None}
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Item id -> how much it counts to cover it."""
+        failed = dict.fromkeys(self.evidence.failed, 1.0)
+        return failed | dict.fromkeys(self.evidence.passed, SUCCESS_WEIGHT)
+
+    def cover(self) -> Cover:
+        """Return the cover that the document's examples give now."""
+        cover = Cover(self.evidence.traits, self.weights)
+        for id in self.lessons.examples:
+            cover.add(id)
+        return cover
+
+    @cached_property
+    def wanted(self) -> list[str]:
+        """The items worth an example, in the order of need.
+
+        An item that was tried on this document in vain counts half as much each time, and an
+        item that did not fail stands behind all that did.
+        """
+
+        def worth(id: str, gain: float) -> tuple[float, ...]:
+            tried = self.memory.times_tried(added(self, id))
+            chance = int(order_key(self.view.seed, 0, id)[:8], 16)
+            failed = float(id in self.evidence.failed)
+            return (failed, gain / 2**tried, -float(len(self.texts[id])), float(chance))
+
+        choices = [id for id in self.weights if id in self.texts]
+        return greedy_order(self.cover(), choices, worth, MOST_WANTED)
+
+    @cached_property
+    def leaving(self) -> list[str]:
+        """The document's examples, first the one that is missed least."""
+
+        def cover_of(examples: Sequence[str]) -> float:
+            taught = [self.evidence.traits[id] for id in examples]
+            return sum(
+                max((likeness(traits, one) for one in taught), default=0.0)
+                for traits in self.evidence.traits.values()
+            )
+
+        return least_missed(list(self.lessons.examples), cover_of)
 
 
 def grow(desk: Desk, count: int) -> Iterator[list[Edit]]:
     """Yield ways to add `count` worked examples: the best, then each later choice."""
-    wanted = ranked_items(desk)
-    for start in range(len(wanted)):
-        chosen = wanted[start : start + count]
-        if len(chosen) == count:
-            yield [_added(desk, id) for id in chosen]
+    for start in range(len(desk.wanted) - count + 1):
+        yield [added(desk, id) for id in desk.wanted[start : start + count]]
 
 
 def swap(desk: Desk, count: int) -> Iterator[list[Edit]]:
-    """Yield ways to replace `count` examples, each by one of the same kind if there is one."""
-    wanted = ranked_items(desk)
-    for start in range(len(wanted)):
-        edits: list[Edit] = []
-        for id in wanted[start:]:
-            leaving = _leaving(desk, id, {edit.target for edit in edits})
-            if leaving is not None and len(edits) < count:
-                edits.append(_swapped(desk, id, leaving))
-        if len(edits) == count:
-            yield edits
+    """Yield ways to replace `count` examples, the least missed ones first."""
+    for start in range(len(desk.wanted) - count + 1):
+        coming = desk.wanted[start : start + count]
+        shift = start % len(desk.leaving) if desk.leaving else 0
+        going = (desk.leaving[shift:] + desk.leaving[:shift])[:count]
+        if len(going) == count:
+            yield [_swapped(desk, *pair) for pair in zip(coming, going, strict=True)]
 
 
 def advise(desk: Desk) -> Iterator[list[Edit]]:
     """Yield single catalogue lines, against the most frequent failure type first."""
+    anchor = desk.lessons.anchor
     for failure_type, ids in desk.evidence.items_by_type.items():
         for line in desk.env.catalogue.lines(failure_type):
             text = item_line(line)
             if text in desk.lessons.lines:
                 continue
-            anchor = desk.lessons.anchor
             yield [
                 Edit(
                     op="append" if anchor is None else "insert_after",
@@ -83,112 +140,48 @@ def advise(desk: Desk) -> Iterator[list[Edit]]:
 
 
 def drop(desk: Desk) -> Iterator[list[Edit]]:
-    """Yield single deletions: instruction lines, then examples, oldest first."""
-    passed = tuple(desk.evidence.passed)
+    """Yield single deletions: instruction lines, then examples, the least missed first."""
     for line in desk.lessons.lines:
-        yield [_removed(line, "rule", passed)]
-    for text in desk.lessons.examples.values():
-        yield [_removed(text, "example", passed)]
+        yield [_removed(desk, line, "rule", "instruction line")]
+    for id in desk.leaving:
+        yield [_removed(desk, desk.lessons.examples[id], "example", "worked example")]
 
 
-def ranked_items(desk: Desk) -> list[str]:
-    """Return the items worth an example, in the order of need.
-
-    Kinds take turns: next comes the kind with most failures for each example that is taught of
-    it. Within a kind come items that lost least often, then short ones, which cost least to
-    read. Items that did not fail follow, so that a run without failures can still improve.
-    """
-    seed = desk.view.seed
-
-    def cost(id: str) -> tuple[int, int, int, str]:
-        tried = desk.memory.times_tried(_added(desk, id))
-        late = 0 if id in batch else 1
-        size = len(desk.env.example(desk.evidence.failed[id].item) or "")
-        return (tried, late, size, order_key(seed, 0, id))
-
-    batch = {o.item.id for o in desk.view.observations}
-    queues = {
-        kind: sorted(filter(lambda id: _usable(desk, id), ids), key=cost)
-        for kind, ids in desk.evidence.failures_by_kind.items()
-    }
-    failures = {kind: len(queue) for kind, queue in queues.items()}
-    taught = Counter(kind_of_example(desk, id) for id in desk.lessons.examples)
-    order: list[str] = []
-    while any(queues.values()):
-        kind = max(
-            (kind for kind, queue in queues.items() if queue),
-            key=lambda k: (failures[k] / (1 + taught[k]), order_key(seed, 1, k)),
-        )
-        order.append(queues[kind].pop(0))
-        taught[kind] += 1
-    spare = [id for id in desk.evidence.passed if _usable(desk, id)]
-    spare.sort(key=lambda id: (taught[desk.evidence.kinds[id]], order_key(seed, 2, id)))
-    return order + spare
-
-
-def kind_of_example(desk: Desk, id: str) -> str:
-    """Return the kind of a taught item."""
-    return desk.env.kind(desk.view.pool[id].item)
-
-
-def _usable(desk: Desk, id: str) -> bool:
-    return desk.env.example(desk.view.pool[id].item) is not None
-
-
-def _example(desk: Desk, id: str) -> str:
-    text = desk.env.example(desk.view.pool[id].item)
-    assert text is not None
-    return text
-
-
-def _added(desk: Desk, id: str) -> Edit:
+def added(desk: Desk, id: str) -> Edit:
+    """Return the edit that adds the example of one item."""
     return Edit(
         op="append",
-        content=_example(desk, id),
+        content=desk.texts[id],
         kind="example",
         reason=_why(desk, id),
         items=_behind(desk, id),
     )
 
 
-def _swapped(desk: Desk, id: str, leaving: str) -> Edit:
+def _swapped(desk: Desk, coming: str, going: str) -> Edit:
     return Edit(
         op="replace",
-        target=leaving,
-        content=_example(desk, id),
+        target=desk.lessons.examples[going],
+        content=desk.texts[coming],
         kind="example",
-        reason=f"in place of a weaker example: {_why(desk, id)}",
-        items=_behind(desk, id),
+        reason=f"in place of the example of {going}, missed least: {_why(desk, coming)}",
+        items=_behind(desk, coming),
     )
 
 
-def _removed(text: str, kind: str, passed: tuple[str, ...]) -> Edit:
-    what = "instruction line" if kind == "rule" else "worked example"
-    return Edit("delete", text, kind=kind, reason=f"may this {what} be spared?", items=passed)
+def _removed(desk: Desk, text: str, kind: str, what: str) -> Edit:
+    items = tuple(desk.evidence.passed)
+    return Edit("delete", text, kind=kind, reason=f"may this {what} be spared?", items=items)
 
 
 def _why(desk: Desk, id: str) -> str:
-    kind, failure = desk.evidence.kinds[id], desk.evidence.types.get(id)
+    failure = desk.evidence.types.get(id)
     if failure is None:
-        return f"a solved item of a kind with few examples ({kind})"
-    alike = len(desk.evidence.failures_by_kind[kind])
-    return f"failed as {failure!r}; {alike} items of its kind ({kind}) fail"
+        return "a solved item that is little like the examples so far"
+    return f"failed as {failure!r}; {len(_behind(desk, id)) - 1} more failures are like it"
 
 
 def _behind(desk: Desk, id: str) -> tuple[str, ...]:
-    """Return the train items an example stands for: itself first, then failures alike."""
-    alike = desk.evidence.failures_by_kind.get(desk.evidence.kinds[id], [])
-    return (id, *(other for other in alike if other != id))
-
-
-def _leaving(desk: Desk, id: str, gone: set[str]) -> str | None:
-    """Return the example that gives way to `id`: of its kind, else of the most taught kind."""
-    kinds = {other: kind_of_example(desk, other) for other in desk.lessons.examples}
-    taught = Counter(kinds.values())
-    left = [o for o, text in desk.lessons.examples.items() if text not in gone]
-    if not left:
-        return None
-    own = desk.evidence.kinds[id]
-    place = {other: at for at, other in enumerate(left)}
-    best = min(left, key=lambda o: (kinds[o] != own, -taught[kinds[o]], place[o]))
-    return desk.lessons.examples[best]
+    """Return the train items an example stands for: itself, then failures most like it."""
+    others = [other for other in desk.evidence.failed if other != id]
+    return (id, *desk.cover().alike(id, others))

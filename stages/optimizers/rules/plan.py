@@ -36,6 +36,8 @@ def make_plan(view: StepView, env: Teachable) -> Plan:
     types = dict(evidence.types)
     if view.budget == 0:
         return Plan((), "the edit budget is 0", types)
+    if desk.memory.perfect:
+        return Plan((), "the document has the full score already", types)
     for name, move in _agenda(desk):
         for edits in move:
             if edits and not desk.memory.forbids(edits):

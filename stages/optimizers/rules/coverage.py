@@ -1,0 +1,78 @@
+"""Which worked examples teach most: a greedy cover of the failures by examples like them.
+
+A small model does with a new item what the most similar example shows. So an item counts as
+covered by the example that shares most of its traits, and the next example is the one that
+adds most cover over the failures (facility location; greedy is within 1 - 1/e of the best:
+Nemhauser, Wolsey and Fisher, 1978).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+Traits = frozenset[str]
+
+# Successes weigh a little: what already works should stay covered, and decides between equals.
+SUCCESS_WEIGHT = 0.2
+
+
+def likeness(one: Traits, other: Traits) -> float:
+    """Return the shared part of all traits of two items, in [0, 1] (Jaccard)."""
+    return len(one & other) / len(one | other) if one | other else 0.0
+
+
+class Cover:
+    """How well a growing set of examples covers weighted items."""
+
+    def __init__(self, traits: Mapping[str, Traits], weights: Mapping[str, float]) -> None:
+        self._traits = traits
+        self._weights = weights
+        self._best = dict.fromkeys(weights, 0.0)
+        self._rows: dict[str, list[float]] = {}
+
+    def _row(self, id: str) -> list[float]:
+        """Return the likeness of `id` to every weighted item, in their order."""
+        if id not in self._rows:
+            traits = self._traits[id]
+            self._rows[id] = [likeness(traits, self._traits[other]) for other in self._best]
+        return self._rows[id]
+
+    def gain(self, id: str) -> float:
+        """Return the weighted cover that an example of this item would add."""
+        state = zip(self._row(id), self._best.values(), self._weights.values(), strict=True)
+        return sum(weight * (like - best) for like, best, weight in state if like > best)
+
+    def alike(self, id: str, among: Iterable[str]) -> list[str]:
+        """Return the items of `among` that would be covered better by an example of `id`."""
+        traits = self._traits[id]
+        return [o for o in among if likeness(traits, self._traits[o]) > self._best.get(o, 0.0)]
+
+    def add(self, id: str) -> None:
+        """Count `id` as an example from now on."""
+        for other, like in zip(self._best, self._row(id), strict=True):
+            self._best[other] = max(self._best[other], like)
+
+
+def greedy_order(
+    cover: Cover,
+    choices: Iterable[str],
+    worth: Callable[[str, float], tuple[float, ...]],
+    most: int,
+) -> list[str]:
+    """Return up to `most` of `choices`; `worth(id, gain)` says how good a choice is now."""
+    left = sorted(choices)
+    order: list[str] = []
+    while left and len(order) < most:
+        best = max(left, key=lambda id: worth(id, cover.gain(id)))
+        order.append(best)
+        left.remove(best)
+        cover.add(best)
+    return order
+
+
+def least_missed(
+    examples: Sequence[str], cover_of: Callable[[Sequence[str]], float]
+) -> list[str]:
+    """Return `examples`, first the one whose absence costs least cover; ties: the oldest."""
+    cost = {id: -cover_of([o for o in examples if o != id]) for id in examples}
+    return sorted(examples, key=lambda id: cost[id])

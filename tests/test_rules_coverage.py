@@ -1,0 +1,70 @@
+"""Choosing worked examples by cover: toys by hand, then laws."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stages.optimizers.rules.coverage import Cover, greedy_order, least_missed, likeness
+
+TRAITS = st.frozensets(st.sampled_from("abcdef"), max_size=4)
+POOLS = st.dictionaries(st.sampled_from(["1", "2", "3", "4", "5"]), TRAITS, min_size=1)
+
+
+def order_of(traits: dict[str, frozenset[str]], most: int = 9) -> list[str]:
+    cover = Cover(traits, dict.fromkeys(traits, 1.0))
+    return greedy_order(cover, traits, lambda id, gain: (gain,), most)
+
+
+def test_likeness_is_the_shared_part() -> None:
+    assert likeness(frozenset("ab"), frozenset("bc")) == 1 / 3
+    assert likeness(frozenset(), frozenset()) == 0.0
+
+
+def test_the_second_example_is_of_another_kind() -> None:
+    traits = {"1": "ab", "2": "ab", "3": "ab", "4": "cd", "5": "cd"}
+    order = order_of({id: frozenset(text) for id, text in traits.items()})
+    assert order[0] in "123"
+    assert order[1] in "45"
+
+
+def test_what_is_covered_adds_nothing() -> None:
+    cover = Cover({"1": frozenset("ab"), "2": frozenset("ab")}, {"1": 1.0, "2": 1.0})
+    assert cover.gain("2") == 2.0
+    cover.add("1")
+    assert cover.gain("2") == 0.0
+    assert cover.alike("2", ["1", "2"]) == []
+
+
+def test_a_twin_is_missed_least() -> None:
+    value = {("1",): 1.0, ("2",): 1.0, ("1", "2"): 1.0, ("1", "3"): 2.0, ("2", "3"): 2.0}
+    assert least_missed(["1", "2", "3"], lambda left: value[tuple(left)]) == ["1", "2", "3"]
+
+
+@given(POOLS, st.integers(0, 6))
+def test_an_order_holds_each_choice_once_and_no_more_than_asked(
+    traits: dict[str, frozenset[str]], most: int
+) -> None:
+    order = order_of(traits, most)
+    assert len(order) == len(set(order)) == min(most, len(traits))
+
+
+@given(POOLS)
+def test_gains_never_grow_as_examples_are_added(traits: dict[str, frozenset[str]]) -> None:
+    cover = Cover(traits, dict.fromkeys(traits, 1.0))
+    before = {id: cover.gain(id) for id in traits}
+    for id in traits:
+        cover.add(id)
+        after = {other: cover.gain(other) for other in traits}
+        assert all(after[other] <= before[other] for other in traits)
+        before = after
+
+
+@given(POOLS)
+def test_the_order_does_not_depend_on_the_order_of_the_choices(
+    traits: dict[str, frozenset[str]],
+) -> None:
+    turned = dict(reversed(list(traits.items())))
+    cover = Cover(traits, dict.fromkeys(traits, 1.0))
+    first = greedy_order(cover, turned, lambda id, gain: (gain,), 9)
+    assert first == order_of(traits)
