@@ -1,6 +1,6 @@
 """The `report` stage: metrics.json, curve.tsv and the page, from the two logs.
 
-in    skills/events.jsonl, reports/out/evaluation.jsonl
+in    skills/events.jsonl, reports/out/evaluation.jsonl, data/rollouts, data/splits
 out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from reports.book import read_facts
 from reports.page import page
 from reports.tables import curve, metrics, tsv
 from stages.command import run_stage
@@ -28,11 +29,12 @@ def build(workspace: Path) -> None:
     """Read the logs of `workspace` and write the report's files."""
     training = read_log(workspace / "skills/events.jsonl")
     evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
-    numbers, rows = metrics(training, evaluation), curve(training)
     out = workspace / OUT
+    numbers = metrics(training, evaluation)
     write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
-    write_atomic(out / "curve.tsv", tsv(rows))
-    write_atomic(out / "index.html", page(training, evaluation, numbers, rows))
+    write_atomic(out / "curve.tsv", tsv(curve(training)))
+    facts = read_facts(workspace, [*training, *evaluation])
+    write_atomic(out / "index.html", page(training, evaluation, facts))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ so that a keyboard reaches them and a screen reader reads them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from markupsafe import escape
 
 Point = Mapping[str, Any]
 
-LEFT, RIGHT, TOP, GAP = 40.0, 14.0, 22.0, 14.0
+LEFT, RIGHT, TOP, GAP = 40.0, 46.0, 22.0, 14.0
 STRIP = 34.0  # height of the strip of edits, and of the one of saved rollouts
 SHAPES = {
     "accepted": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
@@ -24,6 +25,7 @@ SHAPES = {
     "indecisive": "M0-6L6 0L0 6L-6 0z",
     "none": "M-4 0H4",
 }
+_LINK = re.compile(r'<a class="([a-z]+)" href="[^"]*" data-step="\d+" aria-label=')
 STYLE = """
 svg{background:#fff;font:12px system-ui,sans-serif}
 .grid{stroke:#e4e2dd}.axis{fill:#6b6862}.epoch{stroke:#cfccc5;stroke-dasharray:2 4}
@@ -216,9 +218,8 @@ def _end(frame: Frame, points: Sequence[Point]) -> str:
     if not known:
         return ""
     last = known[-1]
-    x, y = frame.x(len(points)), frame.y(last["best"])
-    y = y - 10 if y > TOP + 6 else y + 22
-    return f'<text class="end" x="{n(x)}" y="{n(y)}" text-anchor="end">best {last["best"]:.3f}</text>'
+    x, y = frame.x(len(points)) + 9, frame.y(last["best"]) + 4
+    return f'<text class="end" x="{n(x)}" y="{n(y)}">{last["best"]:.3f}</text>'
 
 
 def _strips(frame: Frame, points: Sequence[Point]) -> list[str]:
@@ -227,7 +228,9 @@ def _strips(frame: Frame, points: Sequence[Point]) -> list[str]:
     top = frame.height + GAP
     bar = min(14.0, max(1.0, 0.6 * (frame.width - LEFT - RIGHT) / max(len(points), 1)))
     parts = [_label("edits", top), _label("saved", top + STRIP + GAP)]
-    outlines, fills, saved = [], [], []
+    outlines: list[str] = []
+    fills: list[str] = []
+    saved: list[str] = []
     for point in points:
         x = frame.x(point["step"]) - bar / 2
         for amount, paths in ((point["lr"], outlines), (point["applied"], fills)):
@@ -260,7 +263,8 @@ def _steps(frame: Frame, y: float) -> str:
     every = max(1, math.ceil(frame.steps * 34 / (frame.width - LEFT - RIGHT)))
     every = next(k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, every) if k >= every)
     ticks = [
-        f'<text class="axis" x="{n(frame.x(step))}" y="{n(y)}" text-anchor="middle">{step}</text>'
+        f'<text class="axis" x="{n(frame.x(step))}" y="{n(y)}" text-anchor="middle">{step}'
+        "</text>"
         for step in range(every, frame.steps + 1, every)
     ]
     return f'<text class="axis" x="0" y="{n(y)}">step</text>{"".join(ticks)}'
@@ -287,11 +291,5 @@ def _told(points: Sequence[Point], start: float | None) -> str:
 
 def _unlinked(svg: str) -> str:
     """Return marks as groups: links to the page lead nowhere from a file."""
-    import re
-
-    svg = re.sub(
-        r'<a class="([a-z]+)" href="[^"]*" data-step="\d+" aria-label=',
-        r'<g class="\1" aria-label=',
-        svg,
-    )
-    return svg.replace("</a>", "</g>").replace('<circle class="hit" r="11"/>', "")
+    svg = _LINK.sub(r'<g class="\1" aria-label=', svg).replace("</a>", "</g>")
+    return svg.replace('<circle class="hit" r="11"/>', "")

@@ -76,7 +76,7 @@ def rendered(
 
 def document(screen: Mapping[str, Any], *, csp: str, css: str, js: str, data: str) -> str:
     """Return the template filled in; `css`, `js` and `data` are put in as they are."""
-    text = _template().render(
+    text: str = _template().render(
         screen, panels=PANELS, csp=csp, css=Markup(css), js=Markup(js), data=Markup(data)
     )
     return text.rstrip("\n") + "\n"

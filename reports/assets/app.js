@@ -19,8 +19,11 @@ function show(focus) {
   const { view, rest } = route();
   for (const panel of document.querySelectorAll(".panel")) panel.hidden = panel.id !== view;
   for (const item of document.querySelectorAll("#nav a")) {
-    if (item.dataset.view === view) item.setAttribute("aria-current", "page");
-    else item.removeAttribute("aria-current");
+    if (item.dataset.view === view) {
+      item.setAttribute("aria-current", "page");
+      const nav = byId("nav");
+      nav.scrollLeft = item.offsetLeft - nav.offsetLeft - (nav.clientWidth - item.clientWidth) / 2;
+    } else item.removeAttribute("aria-current");
   }
   draw(view, rest);
   if (!focus) return;

@@ -8,12 +8,17 @@ function audit(node, kind, name) {
   }
   const title = chapter.kind === "step" ? `Step ${chapter.number}, epoch ${chapter.epoch}` : `End of epoch ${chapter.number}`;
   fill(node, neighbours(chapter), el("h3", {}, title),
+    outcome(chapter),
     kind === "line" ? lineNote(Number(name)) : null,
     el("ol", { class: "account" }, account(chapter)));
 }
 
 function chooser() {
-  return el("ul", { class: "chips" }, [...chapters.step.keys()].slice(0, 200).map((step) => el("li", {}, el("a", { class: "chip", href: `#/audit/step/${step}` }, `step ${step}`))));
+  const all = [...chapters.step.values(), ...chapters.epoch.values()].sort((a, b) => a.events[0].seq - b.events[0].seq);
+  return table("Steps and epoch ends", [
+    { name: "what", show: (one) => link(chapterHash(one), one.kind === "step" ? `Step ${one.number}` : `End of epoch ${one.number}`) },
+    { name: "how it ended", show: (one) => outcome(one) || "–" },
+  ], all, { size: 50 });
 }
 
 function neighbours(chapter) {
@@ -21,6 +26,18 @@ function neighbours(chapter) {
   const at = all.indexOf(chapter);
   const to = (other, text) => (other ? link(chapterHash(other), text) : el("span", { class: "off" }, text));
   return el("p", { class: "neighbours" }, to(all[at - 1], "← Before"), to(all[at + 1], "After →"));
+}
+
+function outcome(chapter) {
+  const judged = firstOf(chapter, "gate.judged");
+  const ended = firstOf(chapter, "step.ended");
+  if (!judged) return ended ? el("p", { class: "judged" }, verdict(ended.packed.result), ended.packed.reason ? [" ", S(ended.packed.reason)] : "") : null;
+  return el("p", { class: "judged" }, scores(judged.packed));
+}
+
+function scores(data) {
+  const now = data.after === null ? `at most ${score(data.after_max)}` : score(data.after);
+  return [verdict(data.verdict), ` ${score(data.before)} → ${now}`, data.forced ? " (forced)" : ""];
 }
 
 function lineNote(line) {
@@ -88,19 +105,17 @@ function selection(data) {
 }
 
 function application(data) {
-  const results = new Map(data.results.map((result) => [result.edit, result]));
   return [
     el("p", {}, `${data.mode === "patch" ? "Edits applied to the current skill" : "The document was rewritten"}, ${some(data.tokens, "token")}.`),
-    editList([...results.keys()], results),
+    el("ul", { class: "edits" }, data.results.map((result) => resultRow(result.edit, result))),
     data.faults.length ? el("p", { class: "bad" }, "Unusable: ", data.faults.map(S).join("; ")) : null,
     data.diff ? el("details", {}, el("summary", {}, "Unified diff"), el("pre", { class: "diff" }, S(data.diff))) : null,
   ];
 }
 
 function judgement(data) {
-  const now = data.after === null ? `at most ${score(data.after_max)}` : score(data.after);
   return [
-    el("p", { class: "judged" }, verdict(data.verdict), ` ${score(data.before)} → ${now}`, data.forced ? " (forced)" : ""),
+    el("p", { class: "judged" }, scores(data)),
     el("p", {}, S(data.reason), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
       data.saved ? `; ${data.saved} rollouts saved: even a perfect rest could not have won.` : ".",
       data.statistic ? ` ${data.statistic.name}: p = ${data.statistic.p.toPrecision(2)}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),

@@ -18,24 +18,32 @@ function chips(numbers, mark, most = 24) {
 const OPS = { append: "add", insert_after: "insert after", replace: "replace", delete: "delete",
   write_region: "write region", suggest: "suggest", rewrite: "rewrite" };
 
-function editCard(id, result) {
+function editCard(id) {
   const one = edit(id);
   if (!one) return el("li", { class: "edit" }, el("code", {}, id));
-  const status = result && el("span", { class: `status ${result.status}` }, words(result.status));
   return el("li", { class: "edit" },
     el("p", { class: "head" }, el("code", { class: "id" }, one.id), el("b", {}, OPS[one.op] || one.op),
       one.kind === "rule" ? "" : ` ${one.kind}`,
       one.section ? ` in “${one.section}”` : "",
-      one.support ? el("span", { class: "note" }, ` ${some(one.support, "item")} behind it`) : "", status || ""),
+      one.support ? el("span", { class: "note" }, ` ${some(one.support, "item")} behind it`) : ""),
     one.target ? el("pre", { class: "target" }, one.target) : null,
     one.content ? el("pre", {}, one.content) : null,
     one.reason ? el("p", { class: "note" }, one.reason) : null,
-    result && result.detail ? el("p", { class: "note" }, S(result.detail)) : null,
     one.parents.length ? el("p", { class: "note" }, "merged from ", one.parents.join(", ")) : null,
     one.items.length ? el("details", {}, el("summary", {}, "Items behind it"), chips(one.items)) : null);
 }
 
-const editList = (ids, results) => el("ul", { class: "edits" }, ids.map((id) => editCard(id, results && results.get(id))));
+// A result in one line: the edit itself stands above, under Selection.
+function resultRow(id, result) {
+  const one = edit(id);
+  const gist = one ? (one.content || one.target).trim().split("\n")[0] : "";
+  return el("li", { class: "edit" },
+    el("p", { class: "head" }, el("code", { class: "id" }, id), el("code", { class: "gist" }, gist),
+      el("span", { class: `status ${result.status}` }, words(result.status))),
+    result.detail ? el("p", { class: "note" }, S(result.detail)) : null);
+}
+
+const editList = (ids) => el("ul", { class: "edits" }, ids.map(editCard));
 const idsOf = (packed) => packed.edits.map((row) => row[0]);
 
 function scoredSummary(scored) {

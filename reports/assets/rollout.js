@@ -36,11 +36,13 @@ function trajectory({ scored, row }) {
   }
   const [answer, ending, turns] = found;
   const box = (name, text, kind) => el("div", { class: `turn ${kind}` }, el("h5", {}, name), el("pre", {}, text || " "));
+  const expected = book.items.expected[scored.item[row]];
   return el("section", { class: "trajectory" }, head,
     turns.map(([sent, reply, finish, observation], place) => [
       box(turns.length > 1 ? `Sent, turn ${place + 1}` : "Sent after the skill", book.strings[sent], "sent"),
       box(finish === "stop" ? "Reply" : `Reply (${finish})`, book.strings[reply], "reply"),
       observation === undefined ? null : box("Observed", book.strings[observation], "sent"),
     ]),
-    box(ending === "answered" ? "Answer as scored" : `Answer as scored (${words(ending)})`, book.strings[answer], "answer"));
+    box(ending === "answered" ? "Answer as scored" : `Answer as scored (${words(ending)})`, book.strings[answer], "answer"),
+    expected === null ? null : box("Expected", book.strings[expected], "expected"));
 }

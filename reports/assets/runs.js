@@ -32,7 +32,8 @@ function tree() {
   const list = (name) => {
     const children = below(name);
     return children.length ? el("ul", { class: "tree" }, children.map((run) => el("li", {}, el("b", {}, run.name),
-      run.fork === null ? "" : ` parts from ${run.fork} at event ${run.at}` + (run.at_step ? `, step ${run.at_step}` : ""), list(run.name)))) : null;
+      run.fork === null ? "" : ` shares ${some(run.at, "event")} with ${run.fork}`, run.differs ? `; then ${run.differs}` : "",
+      run.parent ? ` Its seed skill is ${run.parent}.` : "", list(run.name)))) : null;
   };
   return list(null);
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from reports.book.cost import cost_rows
@@ -59,7 +59,7 @@ def book_of(
         "cost": cost_rows((*training, *evaluation), facts),
         "trust": trust_rows(training, evaluation, numbers),
         "runs": list(runs),
-        "items": {"id": items.ids, "split": [splits.get(id, "") for id in items.ids]},
+        "items": _items(items.ids, splits, facts, strings),
     }
     book["strings"], book["longest"] = strings.finish()
     return book
@@ -100,6 +100,17 @@ def _splits(
             splits.setdefault(row["item"], split)
             items.number(row["item"])
     return splits
+
+
+def _items(
+    ids: Sequence[str], splits: Mapping[str, str], facts: Facts, strings: Strings
+) -> dict[str, list[Any]]:
+    expected = (facts.expected.get(id) for id in ids)
+    return {
+        "id": list(ids),
+        "split": [splits.get(id, "") for id in ids],
+        "expected": [None if text is None else strings.add(text) for text in expected],
+    }
 
 
 def _told(
