@@ -38,11 +38,13 @@ class Question:
         completion: the text that a completion model goes on with.
         chat: the parts of the message for a chat model.
         answer_tokens: longest answer of a completion model; a longer one is `truncated`.
+        stop: what ends the answer of a completion model.
     """
 
     completion: str
     chat: tuple[Part, ...]
     answer_tokens: int
+    stop: tuple[str, ...] = ("\n",)
 
 
 async def ask(
@@ -99,7 +101,9 @@ def _completion(question: Question, skill: str) -> Request:
     return Request(
         system=system_text(skill),
         prompt=question.completion,
-        decoding=Decoding(max_tokens=question.answer_tokens, temperature=0.0, stop=("\n",)),
+        decoding=Decoding(
+            max_tokens=question.answer_tokens, temperature=0.0, stop=question.stop
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from stages.envs.answers import tagged
-from stages.envs.officeqa.numbers import Number, agrees, is_year, numbers_in, words_in
+from stages.envs.numbers import Number, agrees, is_year, numbers_in, words_in
 
 MAX_CHARS = 250
 _MARKUP = re.compile(r"</?[A-Za-z][^<>]*>")

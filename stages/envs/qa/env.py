@@ -1,0 +1,161 @@
+"""`qa`: a benchmark without code. Questions in a JSONL file, scored by what the file declares.
+
+    {"id": "till-3", "question": "What does the lamp cost?", "context": "Lamp 12.50 …",
+     "answers": ["12.50"], "scorer": "number"}
+
+The scorers are listed in `scorers.py`, a record's fields in `records.py`. There is no official
+scorer: the set's author is the authority.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from stages.core.item import Item
+from stages.core.params_knob import knob
+from stages.core.score import Score
+from stages.core.trajectory import Trajectory
+from stages.envs.answers import extract_answer
+from stages.envs.asking import REVIEW, Question, TurnLimits, ask
+from stages.envs.fields import ident, optional_text, text
+from stages.envs.prompts import Prompts, versioned
+from stages.envs.protocol import Where
+from stages.envs.qa.checks import is_format_only, passed
+from stages.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
+from stages.envs.qa.scorers import SCORERS
+from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.textqa.prompt import around, fold
+from stages.models.protocol import Model, Part
+
+_HERE = Path(__file__).parent
+PROMPTS = Prompts(_HERE / "prompts", "completion", "chat_short", "chat_whole")
+_NEXT_TASK = "\nQuestion:"  # where a completion model goes on to invent the next item
+
+
+@dataclass(frozen=True)
+class QaParams:
+    """Options of `qa`."""
+
+    scorer: str = knob(
+        AUTO,
+        "Scorer of records that name none; auto = by their fields.",
+        choices=(AUTO, *SCORERS),
+        scorer=True,
+    )
+    tolerance: float = knob(
+        0.0,
+        "Error allowed by `number`, as a share; records may say.",
+        low=0,
+        high=1,
+        scorer=True,
+    )
+    context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
+    answer_tokens: int = knob(32, "Longest short answer of a completion model.", low=1)
+    reply_tokens: int = knob(512, "Longest whole reply (`checks`) of such a model.", low=1)
+    example_chars: int = knob(400, "Longest context inside a worked example.", low=1)
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+
+class Qa:
+    """The environment; `params` are its typed options."""
+
+    name: ClassVar[str] = "qa"
+    version: ClassVar[str] = versioned("qa/1", PROMPTS, REVIEW)
+    Params: ClassVar[type] = QaParams
+
+    def __init__(self, params: QaParams | None = None) -> None:
+        self.params = QaParams() if params is None else params
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        """Return the item of one record; see `records.py`."""
+        scorer = scorer_of(record, self.params.scorer, where)
+        choices = choices_of(record, where)
+        context = optional_text(record, "context", where)
+        shown: dict[str, Any] = {"question": text(record, "question", where)}
+        if context is not None:
+            shown["context"] = context
+        if choices is not None:
+            shown["choices"] = [[label, words] for label, words in choices.items()]
+        if scorer == "checks":
+            shown["reply"] = "whole"
+        return Item(
+            id=ident(record, ("id",), where),
+            input=shown,
+            gold=gold_of(record, scorer, choices, self.params.tolerance, where),
+            task_type=optional_text(record, "task_type", where),
+        )
+
+    def content(self, item: Item) -> str:
+        """Return all that the agent is shown: what may not stand in two splits."""
+        choices = sorted(words for _, words in item.input.get("choices", []))
+        return "\n".join([item.input["question"], item.input.get("context", ""), *choices])
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Ask for an answer, or for a whole reply where the scorer reads one."""
+        whole = "reply" in item.input
+        read = str.strip if whole else extract_answer
+        return await ask(self._question(item), skill, target, self.params.limits.turns, read)
+
+    def _question(self, item: Item) -> Question:
+        context = item.input.get("context", "")[: self.params.context_chars]
+        task = self._task(item, context)
+        completion = PROMPTS.fill("completion", task=task)
+        if "reply" in item.input:
+            chat = (Part(PROMPTS.fill("chat_whole", task=task)),)
+            return Question(completion, chat, self.params.reply_tokens, (_NEXT_TASK,))
+        chat = (Part(PROMPTS.fill("chat_short", task=task)),)
+        return Question(completion, chat, self.params.answer_tokens)
+
+    def _task(self, item: Item, context: str) -> str:
+        lines = [f"Context: {context}"] if context else []
+        lines.append(f"Question: {item.input['question']}")
+        lines += [f"{label}. {words}" for label, words in item.input.get("choices", [])]
+        return "\n".join(lines)
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Judge by the scorer that the record declares."""
+        score = SCORERS[item.gold["scorer"]](item.gold, trajectory.answer)
+        if trajectory.ending == "truncated" and score.reason in ("wrong", "wrong_form"):
+            return Score.scored(0.0, score.soft, "truncated")
+        return score
+
+    def metrics(self, item: Item, trajectory: Trajectory) -> dict[str, float]:
+        """Return the shares of passed checks of content and of form; {} for other scorers."""
+        found: dict[str, float] = {}
+        for name, form in (("content_checks", False), ("format_checks", True)):
+            checks = [c for c in item.gold.get("checks", []) if is_format_only(c) is form]
+            if checks:
+                passes = sum(passed(check, trajectory.answer) for check in checks)
+                found[name] = passes / len(checks)
+        return found
+
+    def reference(self, item: Item) -> str | None:
+        """Return the first accepted answer; None where a pattern or checks decide."""
+        if item.gold["scorer"] in ("regex", "checks"):
+            return None
+        return str(item.gold["answers"][0])
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Failure types and instruction lines, from `rules.yaml`."""
+        return load_catalogue(_HERE / "rules.yaml")
+
+    def example(self, item: Item) -> str | None:
+        """Return the solved item as a paragraph of the skill document; None without answer."""
+        answer = self.reference(item)
+        if answer is None:
+            return None
+        context = fold(item.input.get("context", ""))
+        shown = around(context, fold(answer), self.params.example_chars)
+        if shown is None:
+            return None
+        lines = [fold(line) for line in self._task(item, shown).split("\n")]
+        task = "\n".join(line for line in lines if line)
+        return f"{PROMPTS.fill('completion', task=task)} {fold(answer)}"
+
+
+ENVIRONMENT = Qa
