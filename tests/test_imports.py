@@ -16,7 +16,8 @@ MAY_IMPORT = {
     "stages.store": {"stages.core", "schemas"},
     "stages.models": {"stages.core", "schemas"},
     "stages.data": {"stages.core", "schemas", "stages.envs"},
-    "stages.envs": {"stages.core", "stages.models", "schemas"},
+    "stages.sandbox": {"stages.core"},
+    "stages.envs": {"stages.core", "stages.models", "stages.sandbox", "schemas"},
     "stages.optimizers": {"stages.core", "stages.models", "stages.envs", "schemas"},
 }
 INNER = sorted(MAY_IMPORT)
