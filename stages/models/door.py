@@ -111,6 +111,7 @@ class DoorModel:
     def _check(self, request: Request) -> None:
         needs = {
             "tools": bool(request.tools),
+            "files": bool(request.files or request.returns),
             "vision": any(p.image is not None for m in request.messages for p in m.parts),
         }
         for ability, needed in needs.items():

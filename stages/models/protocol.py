@@ -70,6 +70,21 @@ class Message:
 
 
 @dataclass(frozen=True)
+class File:
+    """A file handed to an agent harness: its name in the work folder and its SHA-256.
+
+    `path` says where the bytes lie now; it is never part of a key.
+    """
+
+    name: str
+    digest: str
+    path: str | None = field(default=None, compare=False)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "digest": self.digest}
+
+
+@dataclass(frozen=True)
 class Decoding:
     """How tokens are chosen. None = the provider's default, and then nothing is sent."""
 
@@ -109,6 +124,9 @@ class Request:
         schema: a JSON Schema that the reply must follow, where the backend can ask for it.
         tools: tool definitions, each {"name", "description", "parameters": JSON Schema}.
         repeat, turn: part of the identity, never sent: repeated samples are separate facts.
+        files: what lies in an agent harness's work folder beside the task; other backends
+            refuse them.
+        returns: names of files that the agent may leave there and that come back.
     """
 
     system: str = ""
@@ -119,9 +137,11 @@ class Request:
     tools: tuple[Mapping[str, Any], ...] = ()
     repeat: int = 0
     turn: int = 0
+    files: tuple[File, ...] = ()
+    returns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "system": self.system,
             "prompt": self.prompt,
             "messages": [message.to_json() for message in self.messages],
@@ -131,6 +151,11 @@ class Request:
             "repeat": self.repeat,
             "turn": self.turn,
         }
+        if self.files:
+            data["files"] = [file.to_json() for file in self.files]
+        if self.returns:
+            data["returns"] = list(self.returns)
+        return data
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Request:
@@ -143,6 +168,8 @@ class Request:
             tools=tuple(data["tools"]),
             repeat=data["repeat"],
             turn=data["turn"],
+            files=tuple(File(**file) for file in data.get("files", ())),
+            returns=tuple(data.get("returns", ())),
         )
 
     def key(self, identity: Mapping[str, Any]) -> str:
@@ -156,11 +183,14 @@ class Reply:
 
     Attributes:
         text: the reply's text, reasoning removed.
-        finish: `stop`, `length`, `tool`, `refusal`.
+        finish: `stop`, `length`, `tool`, `refusal`; `out_of_turns` when an agent harness used
+            up its own turns.
         tool_calls: each {"id", "name", "arguments": dict}.
         model: the model's name as the provider returned it.
         usage: token counts: `input`, `output`, `cached` (of input), `reasoning` (of output).
         attempts: how many calls were paid for to get it (failed ones included).
+        extra: what an agent harness adds (JSON): `actions`, each {"name", "input", "output",
+            "exit_code"}; `files`, name -> base64; `skipped_events`.
     """
 
     text: str
@@ -169,15 +199,19 @@ class Reply:
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data: dict[str, Any] = {
             "text": self.text,
             "finish": self.finish,
             "tool_calls": [dict(call) for call in self.tool_calls],
             "model": self.model,
             "usage": dict(self.usage),
         }
+        if self.extra:
+            data["extra"] = dict(self.extra)
+        return data
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Reply:
@@ -187,6 +221,7 @@ class Reply:
             tool_calls=tuple(data["tool_calls"]),
             model=data["model"],
             usage=data["usage"],
+            extra=data.get("extra", {}),
         )
 
 

@@ -46,6 +46,11 @@ USUAL_KEY = {
     "anthropic": "ANTHROPIC_API_KEY",
     "minimax": "MINIMAX_API_KEY",
 }
+_HARNESS_ABILITIES = {
+    "codex_exec": ("schema", "vision"),
+    "claude_exec": ("schema",),
+    "exec": (),
+}
 _DEFAULT_WORKERS = 16
 _DEFAULT_HARNESS_WORKERS = 2
 
@@ -174,10 +179,13 @@ def abilities_of(options: RoleOptions) -> frozenset[str]:
     Only a provider's own endpoint is trusted with all three; compatible servers often take a
     schema or an image without a word and ignore it.
     """
+    if options.backend in HARNESS_BACKENDS:
+        usual = _HARNESS_ABILITIES[options.backend]
+        return frozenset(
+            {"files", *(usual if options.abilities is None else options.abilities)}
+        )
     if options.abilities is not None:
         return frozenset(options.abilities)
-    if options.backend in HARNESS_BACKENDS:
-        return frozenset({"schema"}) if options.backend != "exec" else frozenset()
     if options.backend == "azure" or options.base_url is None:
         own = frozenset({"schema", "tools", "vision"})
         return own if options.backend != "minimax" else frozenset({"tools"})

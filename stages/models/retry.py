@@ -113,7 +113,7 @@ _LANES: WeakValueDictionary[tuple[str, str], Lane] = WeakValueDictionary()
 def lane_for(endpoint: str, key_digest: str, workers: int) -> Lane:
     """Return the lane that all roles with this endpoint and key share while any is open."""
     lane = _LANES.get((endpoint, key_digest))
-    if lane is None:
+    if lane is None or lane.broken is not None:  # a new start is a new chance
         lane = _LANES[endpoint, key_digest] = Lane(workers)
     lane.limiter.allow(workers)
     return lane
