@@ -1,0 +1,1 @@
+"""Environment `searchqa`: trivia clues answered from search snippets."""
