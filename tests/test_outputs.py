@@ -1,0 +1,102 @@
+"""A skill edited by hand is never overwritten; a reference run is compared byte by byte."""
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from stages.core.errors import SkillError
+from stages.outputs import BEST_SKILL, EVENTS, METRICS, keep_hand_edits
+from stages.reference import compare_with_head
+from stages.store.place import Place
+
+TEXT = "# Skill\n\n- be brief\n"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    (tmp_path / "skills").mkdir()
+    write(tmp_path / BEST_SKILL, TEXT)
+    return Place(tmp_path, tmp_path)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def git(folder: Path, *args: str) -> None:
+    identity = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *identity, *args], cwd=folder, check=True, capture_output=True)
+
+
+def commit_all(folder: Path) -> None:
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "all")
+
+
+def test_an_unknown_text_is_refused_left_alone_and_told_how_to_go_on(place: Place) -> None:
+    with pytest.raises(SkillError, match=r"skilltrail fork skills/best_skill\.md"):
+        keep_hand_edits(place)
+    assert (place.workspace / BEST_SKILL).read_text(encoding="utf-8") == TEXT
+
+
+def test_no_skill_yet_is_fine(tmp_path: Path) -> None:
+    keep_hand_edits(Place(tmp_path, tmp_path))
+
+
+def test_what_a_run_wrote_is_known_from_its_live_log(place: Place) -> None:
+    digest = hashlib.sha256(TEXT.encode()).hexdigest()
+    write(place.state / "runs/abc/events.jsonl", f'{{"digest":"{digest}"}}\n')
+    keep_hand_edits(place)
+
+
+def test_what_the_pipeline_wrote_is_known_from_its_lock_file(place: Place) -> None:
+    md5 = hashlib.md5(TEXT.encode()).hexdigest()
+    out = f"    - path: skills/best_skill.md\n      md5: {md5}\n"
+    write(place.workspace / "dvc.lock", f"stages:\n  train:\n    outs:\n{out}")
+    keep_hand_edits(place)
+
+
+def test_what_is_committed_is_known(place: Place) -> None:
+    commit_all(place.workspace)
+    keep_hand_edits(place)
+    write(place.workspace / BEST_SKILL, TEXT + "- and mine\n")
+    with pytest.raises(SkillError):
+        keep_hand_edits(place)
+
+
+def reference(folder: Path) -> None:
+    for path, text in ((EVENTS, "one\ntwo\n"), (BEST_SKILL, TEXT), (METRICS, "{}\n")):
+        write(folder / path, text)
+    write(folder / "params.yaml", "seed: 1\n")
+    commit_all(folder)
+
+
+def test_the_same_bytes_reproduce_the_reference_run(tmp_path: Path) -> None:
+    reference(tmp_path)
+    assert compare_with_head(tmp_path).same is True
+
+
+def test_a_difference_names_the_event_it_starts_at(tmp_path: Path) -> None:
+    reference(tmp_path)
+    write(tmp_path / EVENTS, "one\nother\n")
+    found = compare_with_head(tmp_path)
+    assert found.same is False
+    assert "from event 2 on" in found.told
+
+
+def test_other_params_are_not_compared(tmp_path: Path) -> None:
+    reference(tmp_path)
+    write(tmp_path / "params.yaml", "seed: 2\n")
+    assert compare_with_head(tmp_path).same is None
+
+
+def test_without_git_or_reference_run_nothing_is_compared(tmp_path: Path) -> None:
+    assert compare_with_head(tmp_path).same is None
+    write(tmp_path / "params.yaml", "seed: 1\n")
+    commit_all(tmp_path)
+    found = compare_with_head(tmp_path)
+    assert (found.same, "no reference run" in found.told) == (None, True)
