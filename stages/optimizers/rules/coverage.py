@@ -8,6 +8,7 @@ Nemhauser, Wolsey and Fisher, 1978).
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Traits = frozenset[str]
@@ -59,14 +60,23 @@ def greedy_order(
     worth: Callable[[str, float], tuple[float, ...]],
     most: int,
 ) -> list[str]:
-    """Return up to `most` of `choices`; `worth(id, gain)` says how good a choice is now."""
-    left = sorted(choices)
+    """Return up to `most` of `choices`; `worth(id, gain)` says how good a choice is now.
+
+    Gains only fall as examples are added, and `worth` must not rise when a gain falls. So a
+    choice that leads by its present gain leads for good, and few gains are computed anew
+    (lazy greedy: Minoux, 1978).
+    """
+    queue = [(worth(id, cover.gain(id)), id) for id in choices]
+    queue.sort()
     order: list[str] = []
-    while left and len(order) < most:
-        best = max(left, key=lambda id: worth(id, cover.gain(id)))
-        order.append(best)
-        left.remove(best)
-        cover.add(best)
+    while queue and len(order) < most:
+        _, id = queue.pop()
+        now = (worth(id, cover.gain(id)), id)
+        if queue and now < queue[-1]:
+            insort(queue, now)
+            continue
+        order.append(id)
+        cover.add(id)
     return order
 
 
