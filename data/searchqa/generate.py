@@ -1,8 +1,8 @@
 """Write the `searchqa` data set: invented clues with snippets, in SearchQA's shape.
 
-Each context is a chain of `[DOC] [TLE] title [PAR] snippet` blocks: one is about the answer, the
-others about things of the same kind. The last block is cut off mid-way, as in the original. The
-same seed gives the same bytes anywhere.
+Each context is a chain of `[DOC] [TLE] title [PAR] snippet` blocks: one is about the answer,
+the others about things of the same kind. The last block is cut off mid-way, as in the original.
+The same seed gives the same bytes anywhere.
 
     python data/searchqa/generate.py            rewrites train, selection and test beside it
 """
@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 SIZES = {"train": 30, "selection": 24, "test": 36}
 OTHERS = 3  # blocks beside the one with the answer
 # fmt: off
-START = ("Kal", "Brin", "Ovel", "Sund", "Marr", "Tol", "Fjer", "Hest", "Lun", "Gar", "Wex", "Ald",
-         "Pern", "Ros", "Ven", "Holm", "Skar", "Tarn", "Dray", "Zel")
+START = ("Kal", "Brin", "Ovel", "Sund", "Marr", "Tol", "Fjer", "Hest", "Lun", "Gar", "Wex",
+         "Ald", "Pern", "Ros", "Ven", "Holm", "Skar", "Tarn", "Dray", "Zel")
 END = ("mouth", "berg", "vik", "ton", "haven", "ford", "gate", "holt", "combe", "wick")
 FIRST = ("Ada", "Bruno", "Elin", "Felix", "Greta", "Hugo", "Irma", "Milo", "Rosa", "Wanda")
 LAST = ("Brandsen", "Fenstad", "Keldova", "Morenwell", "Ostaker", "Quillham", "Thornberg")
@@ -44,24 +44,24 @@ def name_of(kind: str, rng: random.Random) -> str:
 
 KINDS = {
     "opera": (
-        "{name} is an opera in {n} acts by {person}, first sung at {town} in {year}. It tells of "
-        "a {job} who loses a ring.",
+        "{name} is an opera in {n} acts by {person}, first sung at {town} in {year}. It tells "
+        "of a {job} who loses a ring.",
         (
             "This opera about a {job} was first sung at {town} in {year}",
             "{person} wrote this opera in {n} acts, first sung in {year}",
         ),
     ),
     "river": (
-        "{name} is a river of {size} km that rises near {town} and was first mapped in {year} by "
-        "the {job} {person}.",
+        "{name} is a river of {size} km that rises near {town} and was first mapped in {year} "
+        "by the {job} {person}.",
         (
             "It rises near {town} & flows for {size} km",
             "In {year} the {job} {person} first mapped this river",
         ),
     ),
     "cheese": (
-        "{name} is a cheese ripened for {n} months in the caves of {town}. A {job} named {person} "
-        "made the first wheel in {year}.",
+        "{name} is a cheese ripened for {n} months in the caves of {town}. A {job} named "
+        "{person} made the first wheel in {year}.",
         (
             "{n} months in the caves of {town} ripen this cheese",
             "{person}, a {job}, made the first wheel of this cheese in {year}",
@@ -76,8 +76,8 @@ KINDS = {
         ),
     ),
     "railway": (
-        "{name} is a railway of {size} km opened in {year} from {town} to the sea. Its builder, "
-        "{person}, had been a {job}.",
+        "{name} is a railway of {size} km opened in {year} from {town} to the sea. Its "
+        "builder, {person}, had been a {job}.",
         (
             "Opened in {year}, this railway runs {size} km from {town} to the sea",
             "{person}, once a {job}, built this railway from {town}",

@@ -9,6 +9,7 @@ files: one that leads out of the folder it is looked for in is never opened.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -27,7 +28,8 @@ def data_folders(env: str, data_dirs: Sequence[str]) -> list[Path]:
 def find_named(name: str, folders: Sequence[Path], field: str, where: Where) -> Path:
     """Return the file called `name` in the first folder that holds it.
 
-    Leading folders of the name may be missing (`documents/a_1.png` is found as `a_1.png`).
+    Leading folders of the name may be missing (`documents/a_1.png` is found as `a_1.png`); last
+    of all the file may lie in any folder below.
 
     Raises:
         DataError: no folder holds it.
@@ -82,6 +84,10 @@ def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
             path = folder.joinpath(*tail)
             if _is_inside(path, folder):
                 yield path
+    for folder in folders:
+        for place, _, names in sorted(os.walk(folder)):
+            if parts[-1] in names and _is_inside(Path(place, parts[-1]), folder):
+                yield Path(place, parts[-1])
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

@@ -4,8 +4,8 @@
      "context": "[DOC] [TLE] … [PAR] … [DOC] [TLE] … [PAR] …", "answers": ["Spain"]}
 
 Official scorer: SQuAD v1.1 (`stages.envs.qa_scoring`): exact match is `hard`, token F1 `soft`.
-Departures from SkillOpt's environment: F1 of two empty texts is 0, as officially; its sub-string
-match is the named metric `reference_sub_em` only, since an empty answer passes it.
+Departures from SkillOpt's environment: F1 of two empty texts is 0, as officially; its
+sub-string match is the named metric `reference_sub_em` only, since an empty answer passes it.
 """
 
 from __future__ import annotations
