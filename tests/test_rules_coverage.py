@@ -68,3 +68,11 @@ def test_the_order_does_not_depend_on_the_order_of_the_choices(
     cover = Cover(traits, dict.fromkeys(traits, 1.0))
     first = greedy_order(cover, turned, lambda id, gain: (gain,), 9)
     assert first == order_of(traits)
+
+
+@given(POOLS)
+def test_the_lazy_order_is_the_greedy_one(traits: dict[str, frozenset[str]]) -> None:
+    cover = Cover(traits, dict.fromkeys(traits, 1.0))
+    for id in order_of(traits):
+        assert cover.gain(id) == max(cover.gain(other) for other in traits)
+        cover.add(id)
