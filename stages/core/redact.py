@@ -63,8 +63,9 @@ _SHAPES = re.compile(
 _AUTH_HEADER = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}")
 _ASSIGNED = re.compile(
     r"""(?ix)
-    (?P<name> ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd|access[_-]?token
-        |auth[_-]?token|client[_-]?secret|x-api-key) [a-z0-9_-]* ["']? \s* [:=] \s* )
+    (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd
+        |access[_-]?token|auth[_-]?token|client[_-]?secret|x-api-key)
+        [a-z0-9_-]{0,64} ["']? \s{0,8} [:=] \s{0,8} )
     (?P<value> "[^"]*" | '[^']*' | [^\s,;&"'}]+ )
     """
 )
