@@ -29,6 +29,7 @@ from stages.optimizers.protocol import Observation, Pair
 
 _SIDE_SHARE = 6  # reference, preview and answer get a sixth of the length each
 _LEAST_CHARS = 200
+_NEAR = 8
 _REDACT = Redactor()
 
 
@@ -46,7 +47,7 @@ def show_observation(seen: Observation, show: Sequence[str], limit: int) -> Show
     head, head_cut = clip(_head(seen), side)
     ends = [clip(part, side) for part in _ends(seen, show)]
     rest = limit - len(head) - sum(len(text) for text, _ in ends)
-    body, body_cut = clip(_body(seen, show), max(rest, _LEAST_CHARS))
+    body, body_cut = _clipped(_body(seen, show), max(rest, _LEAST_CHARS))
     text = "\n".join([head, body, *(text for text, _ in ends)])
     return Shown(text, head_cut + body_cut + sum(cut for _, cut in ends))
 
@@ -93,7 +94,17 @@ def _body(seen: Observation, show: Sequence[str]) -> str:
     parts = [] if "prompt" in show else [f"task: {_task(seen.item)}"]
     for number, turn in enumerate(seen.trajectory.turns, start=1):
         parts += _turn(number, turn, show)
-    return _REDACT.text("\n".join(parts))
+    return "\n".join(parts)
+
+
+def _clipped(text: str, limit: int) -> tuple[str, int]:
+    """Return `text` without secrets, then clipped.
+
+    Of a very long text the far middle, which no clip leaves, goes first: it need not be read.
+    """
+    near, far_cut = clip(text, _NEAR * limit)
+    shown, cut = clip(_REDACT.text(near), limit)
+    return shown, cut + far_cut
 
 
 def _turn(number: int, turn: Turn, show: Sequence[str]) -> list[str]:
