@@ -18,6 +18,7 @@ from stages.envs.protocol import Environment
 from stages.models.prices import price_of
 from stages.models.protocol import Model
 from stages.models.registry import open_model
+from stages.preflight import refuse_left_behind
 from stages.progress import Progress
 from stages.recorded import StoredCalls
 from stages.rollout import Rollouts
@@ -81,6 +82,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     """
     place = find_place()
     params = load_params(place.workspace)
+    refuse_left_behind(place, params)
     env = environment_of(params)
     ops = Ops(place.state / "ops.jsonl")
     started = time.monotonic()
