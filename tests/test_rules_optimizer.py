@@ -17,6 +17,7 @@ from stages.core.errors import UsageError
 from stages.core.item import Item
 from stages.core.patch import Patch
 from stages.core.score import Score
+from stages.core.tokens import count_tokens
 from stages.core.trajectory import Trajectory
 from stages.envs.teaching import UNKNOWN, Catalogue, FailureType
 from stages.optimizers.protocol import Observation, StepRecord, StepView
@@ -199,6 +200,16 @@ def test_parts_that_no_longer_help_are_proposed_for_deletion() -> None:
     view = view_of(seen("a1", hard=1.0, gold=None), skill=skill, budget=1)
     (edit,) = selected(view)
     assert (edit.op, edit.target) == ("delete", LINE)
+
+
+def test_the_document_never_outgrows_its_limit() -> None:
+    size = count_tokens(SEED_SKILL)
+    one_more = count_tokens(ENV.example(MANY[0].item) or "")
+    assert patches_of(view_of(*MANY, max_skill_tokens=size)) == []
+    edits = selected(view_of(*MANY, max_skill_tokens=size + one_more + 3))
+    assert edits
+    text = apply_edits(SEED_SKILL, edits).text
+    assert count_tokens(text) <= size + one_more + 3
 
 
 def test_equal_edits_merge_into_one_with_all_parents_and_items() -> None:

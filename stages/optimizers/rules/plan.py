@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stages.core.edit import Edit
+from stages.core.tokens import count_tokens
 from stages.envs.teaching import Teachable
 from stages.optimizers.protocol import StepView
 from stages.optimizers.rules.lessons import read_lessons, sort_evidence
@@ -40,9 +41,23 @@ def make_plan(view: StepView, env: Teachable) -> Plan:
         return Plan((), "the document has the full score already", types)
     for name, move in _agenda(desk):
         for edits in move:
-            if edits and not desk.memory.forbids(edits):
+            if edits and _fits(view, edits) and not desk.memory.forbids(edits):
                 return Plan(tuple(edits), name, types)
     return Plan((), "every move on this document has lost", types)
+
+
+def _fits(view: StepView, edits: Sequence[Edit]) -> bool:
+    """Return whether the document stays within `max_skill_tokens` with these edits.
+
+    What an edit adds counts as its text and one line end.
+    """
+    if view.max_skill_tokens is None:
+        return True
+    size = count_tokens(view.skill)
+    for edit in edits:
+        size += count_tokens(edit.content) + 1 if edit.op != "delete" else 0
+        size -= count_tokens(edit.target) if edit.op in ("replace", "delete") else 0
+    return size <= view.max_skill_tokens
 
 
 def _agenda(desk: Desk) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
