@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from stages.commands.checks import FAULT, run_checks
+from stages.commands.envs import contract_checks
 from stages.console import emit_json, say, table
 from stages.leftovers import clear_leftovers, find_leftovers
 from stages.store.place import find_place
@@ -25,6 +26,9 @@ def doctor(
     queue: Annotated[
         bool, typer.Option("--queue", help="Inputs that git does not track are a fault.")
     ] = False,
+    env: Annotated[
+        str | None, typer.Option("--env", help="Check this environment's contract instead.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
     """Check the set-up and say how to mend what is wrong; exit 1 when something is.
@@ -39,7 +43,10 @@ def doctor(
             say(
                 "cleared what a killed experiment left; index, files and branches are untouched"
             )
-    checks = run_checks(place, queue=queue)
+    if env is None:
+        checks = run_checks(place, queue=queue)
+    else:
+        checks = contract_checks(place.workspace, env)
     if as_json:
         emit_json([asdict(check) for check in checks])
     else:

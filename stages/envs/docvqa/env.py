@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -28,7 +27,7 @@ from stages.envs.files import data_folders, find_known
 from stages.envs.images import DETAILS, image_part
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Model, Part
 
@@ -55,7 +54,7 @@ class DocVqaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class DocVqa:
+class DocVqa(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "docvqa"
@@ -137,11 +136,6 @@ class DocVqa:
     def reference(self, item: Item) -> str | None:
         """Return the first of the accepted answers."""
         return str(item.gold[0]) if item.gold else None
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without text."""

@@ -14,7 +14,6 @@ import string
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from stages.envs.fields import ident, text, texts
 from stages.envs.passages import passage_example, passage_question
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.models.protocol import Model
 
 PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
@@ -58,7 +57,7 @@ class KorQaParams:
 
 
 @dataclass(frozen=True)
-class KorQa:
+class KorQa(Taught):
     """The environment; `params` are its typed options."""
 
     params: KorQaParams = KorQaParams()
@@ -88,10 +87,6 @@ class KorQa:
 
     def reference(self, item: Item) -> str | None:
         return str(item.gold[0])
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        return load_catalogue(Path(__file__).with_name("rules.yaml"))
 
     def example(self, item: Item) -> str | None:
         return passage_example(PROMPTS, item, item.gold[0], self.params.example_chars)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -29,7 +28,7 @@ from stages.envs.fields import optional_text, text
 from stages.envs.livemath.records import id_of, mcq_of, options_of, theorem_types
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.envs.textqa.prompt import fold
 from stages.models.protocol import Model, Part
 
@@ -49,7 +48,7 @@ class LiveMathParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class LiveMath:
+class LiveMath(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "livemath"
@@ -122,11 +121,6 @@ class LiveMath:
     def reference(self, item: Item) -> str | None:
         """Return the right label."""
         return str(item.gold["label"])
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,7 +32,7 @@ from stages.envs.officeqa.official import bare_text, fault, score_answer
 from stages.envs.officeqa.reference_metric import reference_em, reference_f1
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Model, Part
 
@@ -80,7 +79,7 @@ class OfficeQaParams:
     limits: OfficeQaLimits = field(default_factory=OfficeQaLimits)
 
 
-class OfficeQa:
+class OfficeQa(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "officeqa"
@@ -169,11 +168,6 @@ class OfficeQa:
     def reference(self, item: Item) -> str | None:
         """Return the expected answer."""
         return str(item.gold)
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None with tools."""

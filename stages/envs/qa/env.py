@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,7 +26,7 @@ from stages.envs.protocol import Where
 from stages.envs.qa.checks import is_format_only, passed
 from stages.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
 from stages.envs.qa.scorers import SCORERS
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Model, Part
 
@@ -60,7 +59,7 @@ class QaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class Qa:
+class Qa(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "qa"
@@ -138,11 +137,6 @@ class Qa:
         if item.gold["scorer"] in ("regex", "checks"):
             return None
         return str(item.gold["answers"][0])
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without answer."""

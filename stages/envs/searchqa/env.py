@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,7 +25,7 @@ from stages.envs.passages import passage_example, passage_question
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.qa_scoring import exact_match, normalize, token_f1
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.envs.textqa.reasons import reason_of
 from stages.models.protocol import Model
 
@@ -44,7 +43,7 @@ class SearchQaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class SearchQa:
+class SearchQa(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "searchqa"
@@ -101,11 +100,6 @@ class SearchQa:
     def reference(self, item: Item) -> str | None:
         """Return the first of the accepted answers."""
         return str(item.gold[0])
-
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document."""

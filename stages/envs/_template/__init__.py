@@ -1,0 +1,1 @@
+"""Environment `_template`: say in one line what its items ask for."""

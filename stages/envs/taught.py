@@ -1,0 +1,29 @@
+"""What environments share that the optimizer `rules` can work for (see `stages.envs.teaching`).
+
+The catalogue is the `rules.yaml` beside the environment's `env.py`; items are alike by the
+words of their questions and by their task type.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cached_property
+from pathlib import Path
+
+from stages.core.item import Item
+from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.textqa.reasons import question_words
+
+
+class Taught:
+    """Base of an environment: its catalogue, and the traits of its items."""
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Failure types and instruction lines, from `rules.yaml`."""
+        return load_catalogue(Path(inspect.getfile(type(self))).with_name("rules.yaml"))
+
+    def traits(self, item: Item) -> frozenset[str]:
+        """Return the words of the item's question, and its task type in brackets."""
+        kind = [] if item.task_type is None else [f"<{item.task_type}>"]
+        return question_words(item.input["question"]) | frozenset(kind)
