@@ -105,10 +105,19 @@ MANY = [seen(f"{kind}{n}") for kind in "abcdef" for n in range(3)]
 
 def test_the_first_step_teaches_a_line_and_examples_of_different_kinds() -> None:
     edits = selected(view_of(*MANY))
-    assert edits[0].content == LINE
+    assert edits[0].content.strip() == LINE
     assert [edit.kind for edit in edits] == ["rule", "example", "example", "example"]
     kinds = {edit.content.split(": ")[1][0] for edit in edits[1:]}
     assert len(kinds) == 3
+
+
+def test_the_line_stands_before_the_examples_and_those_in_the_order_of_need() -> None:
+    view = view_of(*MANY)
+    edits = selected(view)
+    text = apply_edits(view.skill, edits).text
+    assert text.startswith(f"{SEED_SKILL}\n{LINE}\n\nThing: ")
+    places = [text.index(edit.content) for edit in edits]
+    assert places == sorted(places)
 
 
 def test_examples_come_from_failed_items_in_the_environments_own_form() -> None:

@@ -47,13 +47,16 @@ def read_lessons(view: StepView, env: Teachable) -> Lessons:
     return Lessons(
         examples={id: text for _, id, text in found},
         lines=lines,
-        anchor=_anchor(view.skill[: found[0][0]] if found else "", lines, rows),
+        anchor=_anchor(view.skill[: found[0][0]] if found else view.skill, lines, rows),
     )
 
 
 def _anchor(before: str, lines: tuple[str, ...], rows: list[str]) -> str | None:
-    """Return a line that stands once: the last taught one, else the last before examples."""
-    texts = [row for row in before.split("\n") if row.strip()]
+    """Return a line that stands once: the last taught one, else the last before examples.
+
+    Nothing from the first HTML comment on is an anchor: protected regions begin with one.
+    """
+    texts = [row for row in before.partition("<!--")[0].split("\n") if row.strip()]
     last = lines[-1] if lines else (texts[-1] if texts else None)
     return last if last is not None and rows.count(last) == 1 else None
 

@@ -122,6 +122,7 @@ def swap(desk: Desk, count: int) -> Iterator[list[Edit]]:
 def advise(desk: Desk) -> Iterator[list[Edit]]:
     """Yield single catalogue lines, against the most frequent failure type first."""
     anchor = desk.lessons.anchor
+    gap = "" if anchor is None or anchor in desk.lessons.lines else "\n"
     for failure_type, ids in desk.evidence.items_by_type.items():
         for line in desk.env.catalogue.lines(failure_type):
             text = item_line(line)
@@ -131,7 +132,7 @@ def advise(desk: Desk) -> Iterator[list[Edit]]:
                 Edit(
                     op="append" if anchor is None else "insert_after",
                     target="" if anchor is None else anchor,
-                    content=text,
+                    content=gap + text,
                     kind="rule",
                     reason=f"{len(ids)} failed as {failure_type!r}, which this line is against",
                     items=tuple(ids),

@@ -49,7 +49,10 @@ class RulesOptimizer:
         return Answer(_patches(plan, view), plan.reason, TAG)
 
     async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
-        """Return the edits of all patches; equal ones become one with the support of all."""
+        """Return the edits of all patches; equal ones become one with the support of all.
+
+        They stand in the order of the plan, since a later example weighs more.
+        """
         merged: dict[tuple[str, str, str], Edit] = {}
         for edit in (edit for patch in patches for edit in patch.edits):
             known = merged.get(face(edit))
@@ -64,7 +67,8 @@ class RulesOptimizer:
             )
         offered = sum(len(patch.edits) for patch in patches)
         reason = f"{offered} edits, {len(merged)} of them different"
-        return Answer(list(merged.values()), reason, TAG)
+        edits = list(merged.values())
+        return Answer([edits[at] for at in self._order(view, edits)], reason, TAG)
 
     async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
         """Return how many edits to apply: all on a new document, half after each loss."""
@@ -79,14 +83,17 @@ class RulesOptimizer:
 
     async def rank(self, view: StepView, edits: Sequence[Edit]) -> Answer:
         """Return the indices of `edits` in the order of the plan, others by support."""
+        return Answer(self._order(view, edits), "in the order of need, then of support", TAG)
+
+    def _order(self, view: StepView, edits: Sequence[Edit]) -> list[int]:
+        """Return the indices of `edits` in the order of the step's plan, then by support."""
         plan = make_plan(view, self._env)
         place = {face(edit): at for at, edit in enumerate(plan.edits)}
         last = len(place)
-        order = sorted(
+        return sorted(
             range(len(edits)),
             key=lambda at: (place.get(face(edits[at]), last), -edits[at].support, at),
         )
-        return Answer(order, "in the order of need, then of support", TAG)
 
     async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
         """Refuse: rules edit a document, they do not write one.
