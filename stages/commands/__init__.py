@@ -32,5 +32,10 @@ COMMANDS = (
     Command("rebuild", "history", "Make all refs/evolution again from the logs."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("doctor", "doctor", "Check the set-up and say how to mend what is wrong."),
+    Command("ui", "ui", "Follow, start and stop runs on a live page."),
+    Command("export", "export", "Write tables, the curve, audits or a SKILL.md to files."),
+    Command("adopt", "adopt", "Show a skill's diff to a live skill file, then write it there."),
+    Command("new-env", "envs", "Make a new environment from the template."),
+    Command("data", "envs", "Join a released split manifest with your download."),
     Command("params", "params", "Show every param of this run, its value and its origin."),
 )
