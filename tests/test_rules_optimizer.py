@@ -221,6 +221,20 @@ def test_the_document_never_outgrows_its_limit() -> None:
     assert count_tokens(text) <= size + one_more + 3
 
 
+def test_a_line_can_give_way_to_one_against_what_fails_now() -> None:
+    skill = f"{SEED_SKILL}\n{LINE}\n"
+    view = view_of(seen("a1", reason="other", gold=None), skill=skill)
+    tried: tuple[StepRecord, ...] = ()
+    found = []
+    for _ in range(3):
+        now = replace(view, history=tried)
+        (edit,) = selected(now)
+        found.append((edit.op, edit.target))
+        tried = (*tried, record(now, [edit], "rejected"))
+    assert ("replace", LINE) in found
+    assert ("delete", LINE) in found
+
+
 def test_equal_edits_merge_into_one_with_all_parents_and_items() -> None:
     one = Edit("append", content="- x", items=("1", "2"), id="4.0")
     two = Edit("append", content="- x", items=("2", "3"), id="5.0")

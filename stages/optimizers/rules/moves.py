@@ -2,7 +2,7 @@
 
     grow    add worked examples of items that cover the failures best
     swap    put such examples in the place of those that are missed least
-    advise  add the catalogue's instruction line against a frequent failure type
+    advise  add the catalogue's line against a frequent failure type, or put it for another line
     drop    take out an instruction line or a worked example
 
 Each is a generator, best first; the caller takes the first that has not lost yet.
@@ -120,24 +120,36 @@ def swap(desk: Desk, count: int) -> Iterator[list[Edit]]:
 
 
 def advise(desk: Desk) -> Iterator[list[Edit]]:
-    """Yield single catalogue lines, against the most frequent failure type first."""
+    """Yield single lines against the most frequent failures, then such in place of others."""
+    lines = list(_new_lines(desk))
     anchor = desk.lessons.anchor
     gap = "" if anchor is None or anchor in desk.lessons.lines else "\n"
+    for text, reason, items in lines:
+        op = "append" if anchor is None else "insert_after"
+        yield [
+            Edit(op, "" if anchor is None else anchor, gap + text, reason=reason, items=items)
+        ]
+    for old in desk.lessons.lines:
+        for text, reason, items in lines:
+            yield [
+                Edit(
+                    "replace",
+                    old,
+                    text,
+                    reason=f"{reason}, unlike the line it replaces",
+                    items=items,
+                )
+            ]
+
+
+def _new_lines(desk: Desk) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield catalogue lines that are not in the document, why, and the items behind each."""
     for failure_type, ids in desk.evidence.items_by_type.items():
         for line in desk.env.catalogue.lines(failure_type):
             text = item_line(line)
-            if text in desk.lessons.lines:
-                continue
-            yield [
-                Edit(
-                    op="append" if anchor is None else "insert_after",
-                    target="" if anchor is None else anchor,
-                    content=gap + text,
-                    kind="rule",
-                    reason=f"{len(ids)} failed as {failure_type!r}, which this line is against",
-                    items=tuple(ids),
-                )
-            ]
+            if text not in desk.lessons.lines:
+                reason = f"{len(ids)} failed as {failure_type!r}, which this line is against"
+                yield text, reason, tuple(ids)
 
 
 def drop(desk: Desk) -> Iterator[list[Edit]]:
