@@ -25,7 +25,7 @@ from stages.history.consumed import consumed_params
 from stages.history.events import Event
 from stages.history.faults import FACTS, Fault
 from stages.history.log import follow
-from stages.history.verify import Report, verify_log
+from stages.history.verify import ENDS, Report, verify_log
 from stages.loop import train
 from stages.models.errors import UnseenRequest
 from stages.models.protocol import Model, Reply, Request
@@ -72,10 +72,20 @@ class Verification:
 
 
 async def verify(
-    place: Place, data: bytes, name: str, *, allow_unfinished: bool = False
+    place: Place,
+    data: bytes,
+    name: str,
+    *,
+    allow_unfinished: bool = False,
+    after: Event | None = None,
 ) -> Verification:
-    """Verify the bytes of a training log at every level that this place allows."""
-    report = verify_log(data, name, allow_unfinished=allow_unfinished)
+    """Verify the bytes of a log at every level that this place allows.
+
+    Args:
+        after: the event that the first line follows: an evaluation's log goes on from the
+            training log.
+    """
+    report = verify_log(data, name, allow_unfinished=allow_unfinished, after=after)
     levels = (
         log_level(report),
         await facts_level(place, report),
@@ -263,6 +273,8 @@ async def rerun(
     try:
         await train(run)
     except Differs as found:
+        if found.stands is None and events[-1].type not in ENDS:
+            return f"all {len(events)} events told again by the loop are the same", []
         return _difference(found)
     except UnseenRequest:
         return f"not run again beyond event {echo.next_seq}: a fact is not in the store", []

@@ -12,6 +12,8 @@ import typer
 from stages.console import emit, emit_exact, emit_json, say, table
 from stages.core.errors import FaultError, UsageError
 from stages.core.files import write_atomic
+from stages.history.events import Event
+from stages.history.log import scan_log
 from stages.history.sources import EVENTS, Project, live_logs, open_source
 from stages.store.place import find_place
 
@@ -57,9 +59,17 @@ def log(
         if as_json:
             emit_json([row.to_json() for row in rows])
             return
-        columns = list(rows[0].to_json()) if rows else []
-        shown = [[_cell(value) for value in row.to_json().values()] for row in rows]
-        table(columns, shown, right=columns)
+        table(
+            ("epoch", "steps", "acc", "rej", "ind", "none", "train", "best", "saved", "skill"),
+            [
+                (
+                    *(row.epoch, row.steps, row.accepted, row.rejected, row.indecisive),
+                    *(row.unchanged, _cell(row.train_hard), _cell(row.best), row.saved),
+                    f"v{row.version}",
+                )
+                for row in rows
+            ],
+        )
         return
     lines = []
     version: int | None = None
@@ -77,10 +87,8 @@ def log(
         emit("\n".join(lines))
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def _cell(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def replay(
@@ -135,7 +143,10 @@ def verify(
     """
     from stages.verify import verify as check
 
-    found = asyncio.run(check(find_place(), *_bytes_of(run), allow_unfinished=allow_unfinished))
+    data, name = _bytes_of(run)
+    found = asyncio.run(
+        check(find_place(), data, name, allow_unfinished=allow_unfinished, after=_before(data))
+    )
     if as_json:
         emit_json(found.to_json())
     else:
@@ -163,13 +174,22 @@ def _bytes_of(run: str | None) -> tuple[bytes, str]:
     return b"".join(event.line + b"\n" for event in source.events), source.name
 
 
+def _before(data: bytes) -> Event | None:
+    """Return the event that an evaluation's log goes on from, where the workspace has it."""
+    first = data.split(b"\n", 1)[0]
+    path = project().workspace / EVENTS
+    if not first.startswith(b'{"data":') or b'"prev":null,' in first or not path.is_file():
+        return None
+    last = scan_log(path)[-1]
+    return last if f'"prev":"{last.id}"'.encode() in first else None
+
+
 def rebuild(as_json: JSON = False) -> None:
     """Drop every refs/evolution ref and make it again from the logs, with the same hashes.
 
     Example: skilltrail rebuild
     """
     from stages.history.gitdoor import GitDoor
-    from stages.history.log import scan_log
     from stages.history.opening import label_of
     from stages.history.rebuild import rebuild as rebuild_refs
 

@@ -57,13 +57,12 @@ def runs(as_json: JSON = False) -> None:
         emit_json([row.to_json() for row in rows])
         return
     table(
-        ("run", "from", "what differs", "events", "seed", "best", "version", "accepted"),
+        ("run", "from", "what differs", "seed", "best", "skill", "accepted"),
         [
             (
-                row.name if row.finished else f"{row.name} (unfinished)",
+                row.name if row.finished else f"{row.name} …",
                 _origin(row.forked_from, row.shared, row.parent),
                 row.differs,
-                row.events,
                 _score(row.seed_score),
                 _score(row.best_score),
                 "-" if row.best_version is None else f"v{row.best_version}",

@@ -33,7 +33,8 @@ def audit_text(audit: Audit, *, everything: bool = False) -> str:
     blocks = [headline(audit)]
     for part in _parts(audit, Plain(), None if everything else MOST):
         rows = [f"  {row}" for row in part.rows]
-        code = [f"  {line}" for line in visible_block(part.code).split("\n") if part.code]
+        lines = visible_block(part.code).removesuffix("\n").split("\n") if part.code else []
+        code = [f"  {line}" for line in _cut(lines, None if everything else 4 * MOST)]
         blocks.append("\n".join([part.title.upper(), *rows, *code]))
     return "\n\n".join(blocks) + "\n"
 

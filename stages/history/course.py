@@ -24,6 +24,7 @@ class Course:
         skill, best, version: the documents now, and the current version's number.
         broken: why documents can no longer be rebuilt, None while they can.
         rows, best_rows: the current and the best skill's rows of each selection item.
+        rolled_out: train items rolled out so far, in any step.
         trial: text of the newest candidate, None before the first.
         seen: the step's events so far, newest last; emptied when a step begins or has ended.
         patches: events that carry patches in this step, by patch id.
@@ -38,6 +39,7 @@ class Course:
         self.broken: str | None = None
         self.rows: Rows = {}
         self.best_rows: Rows = {}
+        self.rolled_out: set[str] = set()
         self.seen: list[Event] = []
         self.patches: dict[str, Event] = {}
         self.trial: str | None = None
@@ -89,6 +91,7 @@ class Course:
             self.rows = self.best_rows = by_item(data["items"])
         elif data["purpose"] == "train":
             self.seen, self.patches = [], {}
+            self.rolled_out |= {row["item"] for row in data["items"]}
 
     def _accept(self, *, best: bool) -> None:
         scored = self.latest("rollouts.scored")

@@ -93,7 +93,7 @@ def follow(last: Event | None, type: str, data: Mapping[str, Any]) -> Event:
 
 
 class EventLog:
-    """The writer of one log. Appends are buffered; `flush` makes them durable.
+    """The writer of one log. `flush` makes what was appended durable.
 
     Use it as a context manager, or call `close`. Only one writer may have a log open: the run's
     lock sees to that.
@@ -147,8 +147,9 @@ class EventLog:
         return event
 
     def add(self, event: Event) -> None:
-        """Add an event that follows the last one."""
+        """Add an event that follows the last one; whoever follows the file sees it at once."""
         self._file.write(event.line + b"\n")
+        self._file.flush()
         self.events.append(event)
 
     def flush(self) -> None:

@@ -6,6 +6,6 @@ is unknown here is counted as not recomputed, which is no fault.
 
 from __future__ import annotations
 
-from stages.recheck import candidates, epochs, patches, rollouts, verdicts
+from stages.recheck import candidates, epochs, evaluations, patches, rollouts, verdicts
 
-__all__ = ["candidates", "epochs", "patches", "rollouts", "verdicts"]
+__all__ = ["candidates", "epochs", "evaluations", "patches", "rollouts", "verdicts"]

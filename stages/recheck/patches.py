@@ -53,18 +53,16 @@ def check_ids(event: Event, course: Course, report: Report) -> Iterator[Fault]:
 
 @check("patch.proposed")
 def check_evidence(event: Event, course: Course, report: Report) -> Iterator[Fault]:
-    """An analyst saw items of this step's batch; its edits rest on items of the train split."""
+    """An analyst saw train items that were rolled out by then, and its edits rest on such."""
     data = event.data
-    rolled = course.latest("rollouts.scored")
-    batch = set() if rolled is None else {row["item"] for row in rolled.data["items"]}
-    strangers = [item for item in data["items"] if item not in batch]
+    strangers = [item for item in data["items"] if item not in course.rolled_out]
     if strangers:
-        yield Fault.of(event, "items", strangers[:3], "items of this step's batch")
-    train = set(course.ids("train"))
+        yield Fault.of(event, "items", strangers[:3], "train items rolled out by then")
     for edit in data["edits"]:
-        beyond = [item for item in edit["items"] if item not in train]
+        beyond = [item for item in edit["items"] if item not in course.rolled_out]
         if beyond:
-            yield Fault.of(event, f"items of {edit['edit']}", beyond[:3], "train items")
+            what = f"items of {edit['edit']}"
+            yield Fault.of(event, what, beyond[:3], "train items rolled out by then")
 
 
 @check("patch.merged")

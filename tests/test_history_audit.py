@@ -1,0 +1,282 @@
+"""Why is this line here? Lineage, blame, audit, aftermath, bisect."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+from history_world import World
+from test_method import Whole, run_whole
+
+from stages.bisect import bisect, turns_of
+from stages.core.canon import text_digest
+from stages.core.document import split_lines
+from stages.core.errors import UsageError
+from stages.history.aftermath import fates
+from stages.history.audit import (
+    LogOnly,
+    Seen,
+    audit_line,
+    audit_patch,
+    audit_text,
+    audit_version,
+)
+from stages.history.audit_text import audit_markdown, fenced
+from stages.history.audit_text import audit_text as in_words
+from stages.history.blame import blame
+from stages.history.lines import lineages, packed, unpacked
+from stages.history.replay import Version
+from stages.history.story import Story
+from stages.history.words import visible
+from stages.store.null import NullStore
+
+RICH = {
+    "skill_aware": {"enabled": True},
+    "slow_update": {"enabled": True, "samples": 4, "mode": "force"},
+    "meta_skill": {"enabled": True},
+    "epochs": 3,
+    "lr": 1,
+}
+
+
+@pytest.fixture(scope="module")
+def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    world = World(n_train=24, n_selection=8, params={"epochs": 3})
+    return Story(world.run(tmp_path_factory.mktemp("run")).events)
+
+
+@pytest.fixture(scope="module", params=["patch", "rewrite_from_suggestions"])
+def rich(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    folder = tmp_path_factory.mktemp("rich")
+    done = run_whole(folder, NullStore(), Whole(), update_mode=request.param, **RICH)
+    return Story(done.recorder.events)
+
+
+def test_every_line_of_every_version_has_exactly_one_origin(story: Story, rich: Story) -> None:
+    for one in (story, rich):
+        for version, lineage in lineages(one):
+            assert len(lineage) == len(split_lines(version.text))
+            assert all(0 <= origin.version <= version.number for origin in lineage)
+
+
+def test_a_line_stands_in_the_version_it_comes_from_and_was_written_by_its_edit(
+    story: Story,
+) -> None:
+    texts = {v.number: split_lines(v.text) for v in story.versions}
+    for version, lineage in lineages(story):
+        for line, origin in zip(split_lines(version.text), lineage, strict=True):
+            assert line in texts[origin.version]
+            if origin.version:
+                assert line in split_lines(story.edit(origin.edit).content)
+
+
+@pytest.mark.parametrize(
+    ("sources", "runs"),
+    [
+        ([0, 1, 2], [[1, 3]]),
+        ([0, "4.0", "4.0", 1], [[1, 1], ["4.0", 2], [2, 1]]),
+        ([3, 2, "4.0", "5.1"], [[4, 1], [3, 1], ["4.0", 1], ["5.1", 1]]),
+        ([], []),
+    ],
+)
+def test_sources_are_packed_into_runs_and_back(
+    sources: list[int | str], runs: list[list[int | str]]
+) -> None:
+    assert packed(sources) == runs
+    assert unpacked(runs) == sources
+
+
+def test_blame_names_version_step_patch_and_gain_of_each_line(story: Story) -> None:
+    rows = blame(story, "last")
+    assert [row.text for row in rows] == split_lines(story.versions[-1].text)
+    for row in rows:
+        if row.version == 0:
+            assert (row.step, row.patch, row.edit, row.gain) == (None, None, None, None)
+            continue
+        born = story.versions[row.version].event.data
+        gate = story.at(born["gate"]).data
+        assert row.step == born["step"]
+        assert row.edit in born["edits"]
+        assert row.verdict == "accepted"
+        assert row.gain == gate["after"] - gate["before"]
+
+
+def test_every_accepted_version_can_be_audited_down_to_its_items(story: Story) -> None:
+    train = {item["item"] for item in story.start.data["train"]}
+    for version in story.versions[1:]:
+        found = audit_version(story, version.number, LogOnly())
+        gate = story.at(version.event.data["gate"]).data
+        assert found.result == "accepted"
+        assert found.cases
+        assert {case.item for case in found.cases} <= train
+        assert [flip.item for flip in found.gate.won] == gate["flips"]["won"]
+        assert all(flip.after > flip.before for flip in found.gate.won)
+        assert all(flip.after < flip.before for flip in found.gate.lost)
+        proposed = {edit.id for one in found.proposals for edit in one.edits}
+        for tried in found.edits:
+            assert set(tried.descent) <= proposed
+        json.dumps(found.to_json())
+
+
+def test_flips_show_the_scores_that_were_rolled_out(story: Story) -> None:
+    version = story.versions[1]
+    found = audit_version(story, 1, LogOnly())
+    before = story.scores(story.versions[0].digest)
+    after = story.scores(version.digest)
+    for flip in (*found.gate.won, *found.gate.lost):
+        assert flip.before == before[flip.item][0]["soft"]
+        assert flip.after == after[flip.item][0]["soft"]
+
+
+def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: Story) -> None:
+    rows = [row for row in blame(story, "last") if row.version]
+    row = rows[0]
+    by_line = audit_line(story, "last", row.line, LogOnly())
+    assert by_line.version == row.version
+    assert by_line.lines == ((row.line, row.text),)
+    assert [a.version for a in audit_text(story, row.text, LogOnly())] == [row.version]
+    assert row.patch is not None
+    assert audit_patch(story, row.patch, LogOnly()).version == row.version
+
+
+def test_a_rejected_patch_can_be_audited_too(story: Story) -> None:
+    gate = next(e for e in story.of_type("gate.judged") if e.data["verdict"] == "rejected")
+    built = story.before(gate, "candidate.built")
+    selected = story.before(gate, "edits.selected")
+    assert built is not None
+    assert selected is not None
+    found = audit_patch(story, selected.data["patch"], LogOnly())
+    assert (found.version, found.result) == (None, "rejected")
+    assert found.diff == built.data["diff"]
+    assert found.selected == tuple(selected.data["selected"])
+
+
+def test_an_edit_that_did_not_apply_says_so(story: Story) -> None:
+    statuses = {
+        tried.status
+        for version in story.versions[1:]
+        for tried in audit_version(story, version.number, LogOnly()).edits
+    }
+    assert {"applied", "not_found"} <= statuses
+
+
+def test_the_aftermath_counts_lines_until_they_are_gone(story: Story) -> None:
+    for version in story.versions:
+        for edit, fate in fates(story, version.number).items():
+            assert fate.kept + sum(loss.lines for loss in fate.losses) == fate.written
+            now = sum(
+                origin.version == version.number and origin.edit == edit
+                for origin in list(lineages(story))[-1][1]
+            )
+            assert fate.kept == now
+
+
+def test_a_slow_update_and_notes_are_audited_as_what_they_are(rich: Story) -> None:
+    slow = next(
+        e.data["version"]
+        for e in rich.of_type("skill.versioned")
+        if e.data["patch"] and rich.patch(e.data["patch"]).type == "slow_update.proposed"
+    )
+    found = audit_version(rich, slow, LogOnly())
+    assert found.source == "slow_update"
+    assert found.proposals[-1].edits[0].op == "write_region"
+    assert found.gate.forced
+    first = audit_version(rich, 1, LogOnly())
+    assert (
+        "appendix" in {one.source for one in first.proposals}
+        or rich.at(rich.versions[1].event.data["candidate"]).data["mode"] != "patch"
+    )
+
+
+def test_what_is_not_there_is_a_clear_error(story: Story) -> None:
+    with pytest.raises(UsageError, match=r"version 99.*0 to"):
+        audit_version(story, 99, LogOnly())
+    with pytest.raises(UsageError, match="no such patch"):
+        audit_patch(story, "p1", LogOnly())
+    with pytest.raises(UsageError, match="lines"):
+        audit_line(story, "best", 999, LogOnly())
+    with pytest.raises(UsageError, match="no version"):
+        audit_text(story, "never said", LogOnly())
+
+
+class Hostile:
+    """Evidence full of markup, escapes and long text."""
+
+    text = "# head\n```\n<script>|\x1b[31m\x00 ** [x](y) \u202e 한국어 ````` " + "x" * 9000
+
+    def look_up(self, item: str, key: str | None) -> Seen:
+        return Seen(self.text, self.text, self.text)
+
+
+def test_hostile_text_is_shown_and_never_interpreted(story: Story) -> None:
+    found = audit_version(story, 1, Hostile())
+    for shown in (in_words(found, everything=True), audit_markdown(found)):
+        assert not set(shown) & {"\x1b", "\x00", "\u202e"}
+        assert max(map(len, shown.split("\n"))) < 2000
+    markdown = audit_markdown(found)
+    for line in markdown.split("\n"):
+        assert not line.startswith("# head")
+    assert "<script>" not in outside_code(markdown)
+    assert json.loads(json.dumps(found.to_json()))["cases"][0]["seen"]["reply"] == Hostile.text
+
+
+def outside_code(markdown: str) -> str:
+    from markdown_it import MarkdownIt
+
+    html = MarkdownIt("commonmark").render(markdown)
+    return html.replace("&lt;script&gt;", "")
+
+
+def test_a_fence_is_longer_than_any_in_the_text() -> None:
+    assert fenced("a\n````\nb").startswith("`````\n")
+
+
+def test_hidden_characters_are_spelled_out() -> None:
+    assert visible("a\nb\x1b[0m\u202e") == "a⏎b\\u{1b}[0m\\u{202e}"
+    assert visible("한국어 عربى", 6) == "한국어 عر…"
+
+
+# Bisect
+
+
+def test_bisect_finds_the_version_that_changed_a_selection_item_from_the_log_alone(
+    story: Story,
+) -> None:
+    for item in story.scores(story.versions[0].digest):
+        found = asyncio.run(bisect(story, item, None))
+        scores = [story.scores(v.digest)[item][0]["soft"] for v in story.versions]
+        assert all(tested.recorded for tested in found.tested)
+        changed = [n for n in range(1, len(scores)) if scores[n] != scores[n - 1]]
+        assert list(found.turns) == changed
+        if found.version is not None:
+            up = found.change == "fixed"
+            assert (scores[-1] > scores[0]) == up
+            assert (scores[found.version] > scores[found.version - 1]) == up
+
+
+def test_bisect_rolls_out_few_versions_of_another_item(story: Story) -> None:
+    broken_at = len(story.versions) - 2
+    asked: list[int] = []
+
+    async def measure(version: Version) -> tuple[float, float]:
+        asked.append(version.number)
+        return (0.0, 0.0) if version.number >= broken_at else (1.0, 1.0)
+
+    found = asyncio.run(bisect(story, "train-3", measure))
+    assert (found.change, found.version) == ("broke", broken_at)
+    assert found.patch == story.versions[broken_at].event.data["patch"]
+    assert len(asked) <= 2 + len(story.versions).bit_length()
+    assert len(set(asked)) == len(asked)
+
+
+def test_bisect_without_a_way_to_measure_says_what_is_missing(story: Story) -> None:
+    with pytest.raises(UsageError, match="selection split"):
+        asyncio.run(bisect(story, "train-3", None))
+    with pytest.raises(UsageError, match="v0 to"):
+        asyncio.run(bisect(story, "selection-0", None, good=5, bad=2))
+
+
+def test_turns_are_where_the_score_differs_from_the_version_before(story: Story) -> None:
+    assert turns_of({}, 0, 0) == ()
+    assert text_digest(story.versions[0].text) == story.versions[0].digest
