@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
 from stages.core.errors import UsageError
 
@@ -33,9 +34,15 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Prompts:
-    """The prompts of one environment; `env` None = without replacements."""
+    """The prompts of one environment.
+
+    Attributes:
+        env: None = without replacements.
+        root: the folder with `prompts/` and `envs/`; None = the package's own.
+    """
 
     env: str | None = None
+    root: Path | None = None
 
     def fill(self, name: str, values: Mapping[str, str]) -> Prompt:
         """Return the prompt `name` with `values` in their places.
@@ -43,12 +50,16 @@ class Prompts:
         Raises:
             UsageError: the environment's file asks for another set of values than ours.
         """
-        prompt = _prompt(self.env, name)
+        prompt = _prompt(self, name)
         return Prompt(_filled(prompt.system, values), _filled(prompt.user, values))
+
+    def values(self, name: str) -> frozenset[str]:
+        """Return the names of the values that the prompt `name` asks for."""
+        return values_of(_whole(self, name))
 
     def text(self, name: str, values: Mapping[str, str] | None = None) -> str:
         """Return a prompt file that has no user part, filled."""
-        source = _whole(self.env, name)
+        source = _whole(self, name)
         return _filled(source, {} if values is None else values).strip("\n")
 
 
@@ -58,42 +69,44 @@ def values_of(text: str) -> frozenset[str]:
 
 
 @cache
-def _prompt(env: str | None, name: str) -> Prompt:
-    system, _, user = _whole(env, name).partition(_SPLIT)
+def _prompt(prompts: Prompts, name: str) -> Prompt:
+    system, _, user = _whole(prompts, name).partition(_SPLIT)
     return Prompt(system.strip("\n"), user.strip("\n"))
 
 
 @cache
-def _whole(env: str | None, name: str) -> str:
+def _whole(prompts: Prompts, name: str) -> str:
     """Return a prompt with its parts put in; an environment's asks for the same values."""
-    text = _with_parts(env, name, ())
-    if env is None:
+    text = _with_parts(prompts, name, ())
+    if prompts.env is None:
         return text
-    ours, theirs = values_of(_whole(None, name)), values_of(text)
-    if theirs != ours or (_SPLIT in text) != (_SPLIT in _whole(None, name)):
+    own = _whole(Prompts(None, prompts.root), name)
+    ours, theirs = values_of(own), values_of(text)
+    if theirs != ours or (_SPLIT in text) != (_SPLIT in own):
         missing = ", ".join(sorted(ours - theirs)) or "none"
         unknown = ", ".join(sorted(theirs - ours)) or "none"
         raise UsageError(
-            f"prompt {name}.md of environment {env}",
+            f"prompt {name}.md of environment {prompts.env}",
             f"missing placeholders: {missing}; unknown ones: {unknown}",
             f"Use those of stages/prompts/{name}.md, and its line {_SPLIT} where it has one",
         )
     return text
 
 
-def _with_parts(env: str | None, name: str, outer: tuple[str, ...]) -> str:
+def _with_parts(prompts: Prompts, name: str, outer: tuple[str, ...]) -> str:
     if name in outer:
         raise UsageError(f"prompt {name}.md", "it contains itself", "Take the part out")
     return _PART.sub(
-        lambda found: _with_parts(env, found[1], (*outer, name)).strip("\n"), _read(env, name)
+        lambda found: _with_parts(prompts, found[1], (*outer, name)).strip("\n"),
+        _read(prompts, name),
     )
 
 
-def _read(env: str | None, name: str) -> str:
-    root = files("stages")
+def _read(prompts: Prompts, name: str) -> str:
+    root = files("stages") if prompts.root is None else prompts.root
     places = [root.joinpath("prompts", f"{name}.md")]
-    if env is not None:
-        places.insert(0, root.joinpath("envs", env, "prompts", f"{name}.md"))
+    if prompts.env is not None:
+        places.insert(0, root.joinpath("envs", prompts.env, "prompts", f"{name}.md"))
     for place in places:
         if place.is_file():
             return place.read_text(encoding="utf-8").replace("\r\n", "\n")
