@@ -1,0 +1,301 @@
+"""Runs as one tree, logs from any source, refs rebuilt, levels of verify beyond the log."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from history_world import SEED_SKILL, LinesEnvironment, World, items_of
+from test_history_commits import git, project
+from test_history_verify import data_of, first, forged
+
+from stages.core.errors import FaultError, UsageError
+from stages.core.item import Item
+from stages.history.anchor import find_anchor
+from stages.history.compare import best_scores, compare_runs
+from stages.history.consumed import consumed_params
+from stages.history.differences import in_words, shared_prefix, skill_diff
+from stages.history.events import Event
+from stages.history.gitdoor import GitDoor
+from stages.history.log import read_log
+from stages.history.rebuild import rebuild
+from stages.history.runs import natural, run_tree
+from stages.history.sources import Project, find_skill, open_source, skill_text
+from stages.history.story import Story
+from stages.history.verify import verify_log
+from stages.store.facts import FactStore
+from stages.verify import rescored
+
+BASE = {"epochs": 1, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
+
+
+def made(folder: Path, parent: str | None = None, **params: object) -> list[Event]:
+    world = World(n_train=12, n_selection=6, params=BASE | params, parent=parent)
+    return world.run(folder).events
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Event]]:
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        "main": made(folder / "a"),
+        "main-2": made(folder / "b", lr=1),
+        "other-seed": made(folder / "c", seed=7),
+        "other-seed-2": made(folder / "d", seed=7, lr=1),
+    }
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    git(tmp_path, "init", "-q", "-b", "main")
+    git(tmp_path, "config", "user.name", "A Person")
+    git(tmp_path, "config", "user.email", "person@example.com")
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8", newline="\n")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "First")
+    return tmp_path
+
+
+def door_of(folder: Path) -> GitDoor:
+    door = GitDoor.find(folder)
+    assert door is not None
+    return door
+
+
+def test_runs_fork_where_the_first_decision_differs_and_it_is_said(
+    runs: dict[str, list[Event]],
+) -> None:
+    rows = {row.name: row for row in run_tree(runs)}
+    assert rows["main"].forked_from is None
+    fork = rows["main-2"]
+    assert fork.forked_from == "main"
+    assert fork.differs == "edit budget 3 vs 1, lr 3 vs 1 at step 1"
+    assert runs["main"][fork.shared].type == "budget.decided"
+    assert rows["other-seed"].forked_from is None  # nothing is shared with another seed
+    assert rows["other-seed-2"].forked_from == "other-seed"
+
+
+def test_a_run_forked_from_a_version_names_it(
+    tmp_path: Path, runs: dict[str, list[Event]]
+) -> None:
+    born = Story(runs["main"]).versions[-1].event
+    child = made(tmp_path, parent=born.id)
+    rows = {row.name: row for row in run_tree(runs | {"child": child})}
+    assert rows["child"].parent == ("main", born.data["version"])
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5, 30])
+def test_the_shared_prefix_is_counted_exactly(runs: dict[str, list[Event]], cut: int) -> None:
+    one, two = runs["main"], runs["main-2"]
+    plain = 0
+    for a, b in zip(one, two, strict=False):
+        if a.id != b.id:
+            break
+        plain += 1
+    assert shared_prefix(one, two) == plain
+    assert shared_prefix(one[:cut], one) == cut
+
+
+def test_names_sort_as_people_count() -> None:
+    assert sorted(["r-10", "r-2", "r"], key=natural) == ["r", "r-2", "r-10"]
+
+
+def test_a_longer_run_and_the_same_run_differ_in_nothing_else(
+    runs: dict[str, list[Event]],
+) -> None:
+    assert in_words(None, None) == "nothing"
+    assert "ends before event 3" in in_words(None, runs["main"][2])
+
+
+def test_only_consumed_params_are_known(runs: dict[str, list[Event]]) -> None:
+    params = consumed_params(runs["main"])
+    assert (params["lr"], params["batch_size"], params["gate.rule"]) == (3, 4, "strict")
+    assert "lr_min" not in params
+    assert "gate.alpha" not in params
+
+
+def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]]) -> None:
+    found = compare_runs(runs, "lr")
+    assert [group.value for group in found.groups] == ["1", "3"]
+    (contrast,) = found.contrasts
+    assert contrast.seeds == 2
+    pairs = [
+        float(best_scores(Story(runs[b]))[item] - best_scores(Story(runs[a]))[item])
+        for a, b in (("main-2", "main"), ("other-seed-2", "other-seed"))
+        for item in best_scores(Story(runs[a]))
+    ]
+    assert contrast.pairs == len(pairs) == 12
+    assert contrast.difference == pytest.approx(sum(pairs) / len(pairs))
+    assert contrast.low < contrast.difference < contrast.high
+    one = compare_runs({n: runs[n] for n in ("main", "main-2")}, "lr")
+    assert "noise" in one.contrasts[0].note
+
+
+def test_a_param_that_nobody_consumed_is_an_error_that_lists_those_that_were(
+    runs: dict[str, list[Event]],
+) -> None:
+    with pytest.raises(UsageError, match=r"gate\.alpha.*batch_size"):
+        compare_runs(runs, "gate.alpha")
+
+
+def test_two_versions_are_compared_as_text_and_item_by_item(
+    tmp_path: Path, runs: dict[str, list[Event]]
+) -> None:
+    log = tmp_path / "skills/events.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(data_of(runs["main"]))
+    here = Project(tmp_path, tmp_path)
+    last = Story(runs["main"]).versions[-1]
+    found = skill_diff(find_skill(here, "v0"), find_skill(here, "last"))
+    assert found.items == found.same + len(found.changed) == 6
+    assert "+" in found.diff
+    assert found.mean_soft[1] > found.mean_soft[0]
+    (tmp_path / "mine.md").write_text(last.text, encoding="utf-8", newline="\n")
+    mine = skill_diff(find_skill(here, "mine.md"), find_skill(here, f"v{last.number}"))
+    assert (mine.diff, mine.items) == ("", 0)
+
+
+# Sources
+
+
+def test_a_log_is_found_by_file_run_experiment_revision_and_digest(
+    repo: Path, runs: dict[str, list[Event]]
+) -> None:
+    events = runs["main"]
+    here = Project(repo, repo)
+    project(repo, events, "main")
+    log = repo / "skills/events.jsonl"
+    log.parent.mkdir()
+    log.write_bytes(data_of(events))
+    git(repo, "add", "skills")
+    git(repo, "commit", "-q", "-m", "Reference")
+    git(repo, "update-ref", "refs/exps/aa/bbbb/brave-fox", "HEAD")
+    git(repo, "tag", "v1.0")
+    live = repo / ".skilltrail/runs/0123456789abcdef/events.jsonl"
+    live.parent.mkdir(parents=True)
+    live.write_bytes(data_of(events[:20]))
+    kinds = {}
+    for name in (None, "skills/events.jsonl", "main", "brave-fox", "v1.0", "012345"):
+        source = open_source(here, name)
+        kinds[name] = source.kind
+        assert source.events == (events[:20] if name == "012345" else events)
+    assert list(kinds.values()) == ["file", "file", "run", "experiment", "revision", "live log"]
+    half = git(repo, "rev-parse", "evolution/main~10").strip()
+    assert open_source(here, half).events == events[:-10]
+    with pytest.raises(UsageError, match="no file, run"):
+        open_source(here, "nobody")
+
+
+def test_a_run_is_replayed_from_its_ref_alone(repo: Path, runs: dict[str, list[Event]]) -> None:
+    project(repo, runs["main"], "main")
+    for version in Story(runs["main"]).versions:
+        assert skill_text(f"main:v{version.number}", repo) == version.text
+    assert skill_text("main:seed", repo) == SEED_SKILL
+
+
+def test_without_any_log_the_message_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="dvc repro"):
+        open_source(Project(tmp_path, tmp_path), None)
+
+
+# Rebuild
+
+
+def test_rebuild_makes_the_same_refs_again(repo: Path, runs: dict[str, list[Event]]) -> None:
+    for events in runs.values():
+        project(repo, events, "main")
+    before = git(repo, "for-each-ref")
+    rows = rebuild(door_of(repo), [], "main")
+    assert {row.outcome for row in rows} == {"same"}
+    assert git(repo, "for-each-ref") == before
+
+
+def test_rebuild_makes_refs_from_logs_after_all_of_them_are_lost(
+    repo: Path, runs: dict[str, list[Event]]
+) -> None:
+    for name in ("main", "main-2"):
+        project(repo, runs[name], "main")
+    before = git(repo, "for-each-ref", "refs/evolution", "refs/evolution-versions")
+    door = door_of(repo)
+    door.update_refs(
+        f"delete {ref}" for ref in door.refs("refs/evolution", "refs/evolution-versions")
+    )
+    rows = rebuild(door, [runs["main"], runs["main-2"]], "main")
+    assert [(row.name, row.outcome) for row in rows] == [("main", "new"), ("main-2", "new")]
+    assert git(repo, "for-each-ref", "refs/evolution", "refs/evolution-versions") == before
+
+
+def test_rebuild_drops_a_ref_that_holds_no_log_and_names_it(
+    repo: Path, runs: dict[str, list[Event]]
+) -> None:
+    project(repo, runs["main"], "main")
+    git(repo, "update-ref", "refs/evolution/strange", "HEAD")
+    rows = {row.name: row for row in rebuild(door_of(repo), [], "main")}
+    assert rows["strange"].outcome == "dropped"
+    assert "strange" not in git(repo, "for-each-ref")
+
+
+# Verify beyond the log
+
+
+def swap_train_scores(data: dict[str, object]) -> None:
+    rows = data["items"]
+    assert isinstance(rows, list)
+    rows[0]["soft"], rows[1]["soft"] = rows[1]["soft"], rows[0]["soft"]
+
+
+def reread(folder: Path, data: bytes) -> list[Event]:
+    path = folder / "forged.jsonl"
+    path.write_bytes(data)
+    return read_log(path)
+
+
+def test_the_ref_catches_a_change_that_kept_every_hash_right(
+    repo: Path, runs: dict[str, list[Event]]
+) -> None:
+    events = runs["main"]
+    project(repo, events, "main")
+    assert find_anchor(door_of(repo), events).ref == "refs/evolution/main"
+    at = first(events, "rollouts.scored", purpose="train")
+    log = forged(events, at, swap_train_scores)
+    assert verify_log(log, "log").faults == []
+    anchor = find_anchor(door_of(repo), reread(repo, log))
+    assert [(fault.seq, fault.level) for fault in anchor.faults] == [(at + 1, "anchored")]
+
+
+def test_the_facts_catch_it_too(tmp_path: Path) -> None:
+    store = FactStore.open(tmp_path)
+    events = World(n_train=8, n_selection=4, params=BASE, store=store).run(tmp_path).events
+    items: dict[str, Sequence[Item]] = {
+        "train": items_of("train", 8),
+        "selection": items_of("selection", 4),
+    }
+    env = LinesEnvironment()
+    number, faults = rescored(events, store, env, items)
+    assert (number > 12, faults) == (True, [])
+    at = first(events, "rollouts.scored", purpose="train")
+    changed = reread(tmp_path, forged(events, at, swap_train_scores))
+    _, faults = rescored(changed, store, env, items)
+    assert {(fault.seq, fault.level) for fault in faults} == {(at + 1, "facts")}
+    assert len(faults) == 2
+    # An item that is another one by now is passed over, not called a fault.
+    items["train"] = tuple(replace(item, gold="new") for item in items["train"])
+    number_now, faults = rescored(changed, store, env, items)
+    assert (number_now < number, faults) == (True, [])
+
+
+def test_a_damaged_commit_chain_is_named(repo: Path, runs: dict[str, list[Event]]) -> None:
+    project(repo, runs["main"], "main")
+    tip = git(repo, "rev-parse", "evolution/main~3^{tree}").strip()
+    sha = subprocess.run(
+        ["git", "commit-tree", tip, "-p", "evolution/main", "-m", "x"],
+        cwd=repo,
+        capture_output=True,
+        check=True,
+    ).stdout.decode()
+    git(repo, "update-ref", "refs/evolution/main", sha.strip())
+    with pytest.raises(FaultError, match="sequence number"):
+        open_source(Project(repo, repo), "main")
