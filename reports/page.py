@@ -91,6 +91,7 @@ def first_screen(
     test_items = _test_items(evaluation)
     return {
         "title": shown(f"Skilltrail: {run['env']}"),
+        "live": False,
         "run": {"env": shown(run["env"]), "short": run["id"][:12]},
         "told": shown(_told(run)),
         "result": _result(numbers, test_items, run["selection"]),
@@ -107,6 +108,11 @@ def first_screen(
         "facts": [(what, shown(value)) for what, value in _facts(run, numbers)],
         "best_skill": shown(_best_skill(training)),
     }  # fmt: skip
+
+
+def empty_screen() -> dict[str, Any]:
+    """Return the screen of a project where nothing was trained yet (live page only)."""
+    return {"title": "Skilltrail", "run": None, "live": True}
 
 
 def shown(text: str) -> str:

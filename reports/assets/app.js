@@ -11,7 +11,7 @@ function route() {
       return part; // not an address of this page; the view will say so
     }
   });
-  const view = DRAW[parts[0]] ? parts[0] : "overview";
+  const view = DRAW[parts[0]] && byId(parts[0]) ? parts[0] : "overview";
   return { view, rest: parts.slice(1).filter(Boolean) };
 }
 
@@ -33,7 +33,8 @@ function show(focus) {
 }
 
 function draw(view, rest) {
-  DRAW[view](byId(`${view}-more`), ...rest);
+  const node = byId(`${view}-more`);
+  if (node) DRAW[view](node, ...rest);
 }
 
 function theme() {
@@ -54,14 +55,14 @@ function theme() {
 function print() {
   window.addEventListener("beforeprint", () => {
     const { view, rest } = route();
-    for (const [name] of VIEWS) if (name !== view && name !== "log" && name !== "audit") draw(name, []);
+    for (const [name] of VIEWS) if (name !== view && !["log", "audit", "start"].includes(name)) draw(name, []);
     draw(view, rest);
   });
 }
 
 function start(data) {
-  open(data);
-  fill(byId("nav"), VIEWS.map(([id, name]) => el("a", { href: `#/${id === "overview" ? "" : id}`, "data-view": id }, name)));
+  if (data) open(data);
+  fill(byId("nav"), VIEWS.filter(([id]) => byId(id)).map(([id, name]) => el("a", { href: `#/${id === "overview" ? "" : id}`, "data-view": id }, name)));
   window.addEventListener("hashchange", () => show(true));
   theme();
   tips();
@@ -70,4 +71,4 @@ function start(data) {
 }
 
 const block = byId("book");
-if (block) start(JSON.parse(block.textContent));
+if (block || byId("now")) start(block ? JSON.parse(block.textContent) : null);

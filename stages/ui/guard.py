@@ -1,0 +1,157 @@
+"""Who may ask the live page anything.
+
+A page of another site can make a browser send requests here. So the `Host` header must be one
+of this server's own names (a foreign name that resolves to this machine is not), requests that
+the browser marks as coming from elsewhere are refused, and a change needs JSON and a header
+that no form can send. Beyond loopback everything needs the token as well.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+COOKIE = "skilltrail-token"
+MARK = "x-skilltrail"
+LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+MOST_BODY_BYTES = 1_000_000
+HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a server bound to `host` can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class Guard:
+    """Stands before the application.
+
+    Args:
+        port: the port that the server listens on.
+        token: what a request must know; None on loopback.
+        hosts: further names that this server may be asked by, without a port.
+    """
+
+    def __init__(
+        self, app: App, *, port: int, token: str | None, hosts: Iterable[str] = ()
+    ) -> None:
+        self._app, self._token = app, token
+        names = [*LOOPBACK_NAMES, *(_bracketed(host) for host in hosts)]
+        self._hosts = {f"{name}:{port}" for name in names}
+        if port == 80:
+            self._hosts |= set(names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        refused = self._refusal(scope, headers)
+        if refused is not None:
+            await _answer(send, *refused)
+            return
+        if self._token is not None and not self._knows(headers):
+            given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
+            if scope["path"] == "/" and self._is_token(given):
+                await _answer(send, 303, "", self._entry())
+            else:
+                await _answer(send, 401, "This page needs its token: open the address printed")
+            return
+        await self._app(scope, receive, _with_headers(send))
+
+    def _refusal(self, scope: Scope, headers: dict[bytes, str]) -> tuple[int, str] | None:
+        host = headers.get(b"host", "").lower()
+        if host not in self._hosts:
+            return 421, "This server does not go by that name"
+        origin = headers.get(b"origin")
+        if origin is not None and origin != f"http://{host}":
+            return 403, "Requests from other sites are refused"
+        elsewhere = headers.get(b"sec-fetch-site", "none") not in ("same-origin", "none")
+        if elsewhere and not _is_visit(scope, headers):
+            return 403, "Requests from other sites are refused"
+        if scope["method"] in ("GET", "HEAD"):
+            return None
+        if MARK.encode() not in headers or not _is_json(headers):
+            return 403, "A change needs JSON and the header X-Skilltrail"
+        length = headers.get(b"content-length", "")
+        if not length.isascii() or not length.isdigit() or int(length) > MOST_BODY_BYTES:
+            return 413, "The request is too large, or does not say how large it is"
+        return None
+
+    def _knows(self, headers: dict[bytes, str]) -> bool:
+        scheme, _, given = headers.get(b"authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and self._is_token(given):
+            return True
+        try:
+            cookies = SimpleCookie(headers.get(b"cookie", ""))
+        except CookieError:
+            return False
+        return COOKIE in cookies and self._is_token(cookies[COOKIE].value)
+
+    def _is_token(self, given: str) -> bool:
+        known = "" if self._token is None else self._token
+        return hmac.compare_digest(given.encode(), known.encode())
+
+    def _entry(self) -> list[tuple[bytes, bytes]]:
+        """Return headers that keep the token in a cookie and take it out of the address."""
+        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+        return [(b"set-cookie", cookie.encode()), (b"location", b"/")]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_visit(scope: Scope, headers: dict[bytes, str]) -> bool:
+    """Return whether a person followed a link to the page itself: that changes nothing."""
+    return (
+        scope["method"] == "GET"
+        and scope["path"] == "/"
+        and headers.get(b"sec-fetch-mode") == "navigate"
+        and headers.get(b"sec-fetch-dest") == "document"
+    )
+
+
+def _is_json(headers: dict[bytes, str]) -> bool:
+    return headers.get(b"content-type", "").split(";")[0].strip() == "application/json"
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await send(message)
+
+    return sending
+
+
+async def _answer(
+    send: Send, status: int, text: str, more: Iterable[tuple[bytes, bytes]] = ()
+) -> None:
+    body = f"{text}.\n".encode() if text else b""
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), *more, *HEADERS]
+    headers.append((b"content-length", str(len(body)).encode()))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

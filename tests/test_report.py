@@ -1,0 +1,202 @@
+"""The report: one file, the same bytes for the same log, numbers that the log holds."""
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_world import EVERYTHING, HOSTILE, MARKER, Project, make_project
+
+from reports.book import Facts, book_of, read_facts
+from reports.book.strings import LEVELS, Strings, cut
+from reports.book.versions import runs_of
+from reports.build import build
+from reports.page import inert, page, shown
+from stages.history.log import read_log
+from stages.history.replay import versions
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("hostile"), hostile=True)
+
+
+def book_in(text: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="book">(.*?)</script>', text, re.S)
+    assert found is not None
+    book: dict[str, Any] = json.loads(found[1])
+    return book
+
+
+def lines_of(book: dict[str, Any], version: dict[str, Any]) -> list[str]:
+    numbers = [first + at for first, length in version["lines"] for at in range(length)]
+    return [book["strings"][book["lines"]["text"][number]] for number in numbers]
+
+
+def test_the_same_log_gives_the_same_bytes(project: Project) -> None:
+    before = project.page.read_bytes()
+    build(project.folder)
+    assert project.page.read_bytes() == before
+
+
+def test_concurrency_and_folder_do_not_show(project: Project, tmp_path: Path) -> None:
+    again = make_project(tmp_path)
+    assert again.page.read_bytes() == project.page.read_bytes()
+
+
+def test_every_version_can_be_read_from_the_page(project: Project) -> None:
+    book = book_in(project.page.read_text(encoding="utf-8"))
+    texts = ["\n".join(lines_of(book, version)) + "\n" for version in book["versions"]]
+    assert texts == [version.text for version in versions(project.training)]
+
+
+def test_scores_on_the_page_are_those_of_the_log(project: Project) -> None:
+    book = book_in(project.page.read_text(encoding="utf-8"))
+    rolled = [
+        e for e in [*project.training, *project.evaluation] if e.type == "rollouts.scored"
+    ]
+    assert len(book["scored"]) == len(rolled)
+    for scored, event in zip(book["scored"], rolled, strict=True):
+        rows = event.data["items"]
+        assert [book["items"]["id"][item] for item in scored["item"]] == [
+            r["item"] for r in rows
+        ]
+        assert scored["hard"] == [round(row["hard"] * 1000) for row in rows]
+        assert scored["mean_hard"] == event.data["mean_hard"]
+
+
+def test_every_rollout_of_the_log_can_be_opened(project: Project) -> None:
+    book = book_in(project.page.read_text(encoding="utf-8"))
+    assert all(number >= 0 for scored in book["scored"] for number in scored["trajectory"])
+    answer, ending, turns = book["trajectories"][0]
+    assert ending == "answered"
+    assert book["strings"][turns[0][1]] == book["strings"][answer]
+
+
+def test_the_first_screen_needs_no_script(project: Project) -> None:
+    text = project.page.read_text(encoding="utf-8")
+    screen = text[: text.index('id="book"')]
+    numbers = json.loads((project.folder / "reports/out/metrics.json").read_text("utf-8"))
+    for told in (
+        f"{numbers['test']['seed']:.3f}",
+        f"{numbers['test']['best']:.3f}",
+        f"{numbers['test']['gain']:+.3f}",
+        f"{numbers['test']['gain_low']:+.3f} to",
+        "held-out",
+    ):
+        assert told in screen
+    assert screen.count("<svg") == 7
+
+
+def test_a_sealed_test_split_is_said_and_not_passed_over(project: Project) -> None:
+    text = page(project.training, [])
+    assert "The test split is sealed" in text
+    assert "held-out" not in text[: text.index('id="book"')]
+
+
+def test_without_exports_the_page_stands_without_trajectories(project: Project) -> None:
+    book = book_in(page(project.training, project.evaluation, Facts()))
+    assert book["trajectories"] == []
+    assert book["run"]["facts"] is False
+
+
+def test_the_trust_box_names_a_forged_score(project: Project) -> None:
+    book = book_of(project.training, project.evaluation, Facts())
+    found = {row["what"]: row["verdict"] for row in book["trust"]}
+    assert found["Chain"] == found["Coverage"] == "good"
+    assert "Selection-to-test gap" in found
+
+
+def test_an_unfinished_log_has_a_page_at_every_length(project: Project) -> None:
+    for length in range(2, len(project.training), 29):
+        text = page(project.training[:length], [])
+        assert book_in(text)["run"]["finished"] is False
+
+
+def test_cost_counts_each_fact_once(project: Project) -> None:
+    book = book_of(project.training, project.evaluation, read_facts(project.folder, []))
+    rows = [e.data["items"] for e in project.training if e.type == "rollouts.scored"]
+    rows += [e.data["items"] for e in project.evaluation if e.type == "rollouts.scored"]
+    keys = [row["key"] for items in rows for row in items]
+    assert sum(row["made"] for row in book["cost"]) == len(set(keys))
+    assert sum(row["made"] + row["reused"] for row in book["cost"]) == len(keys)
+
+
+def test_nothing_hostile_is_markup(hostile: Project) -> None:
+    text = hostile.page.read_text(encoding="utf-8")
+    allowed = re.sub(r"<script>.*?</script>|<style>.*?</style>", "", text, flags=re.S)
+    tags = set(re.findall(r"<\s*([a-z]+)", html.unescape("") + allowed, re.I))
+    assert "img" not in tags
+    assert allowed.count("<script") == 1  # the data block
+    assert f"<script>window.{MARKER}" not in text
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]", text[: text.index('id="book"')]
+    )
+
+
+def test_hostile_texts_reach_the_data_unchanged_or_cut(hostile: Project) -> None:
+    strings = book_in(hostile.page.read_text(encoding="utf-8"))["strings"]
+    assert HOSTILE[0] in strings
+    assert not any(len(text) > LEVELS[0] + 100 for text in strings)
+    assert hostile.page.stat().st_size < 2_000_000
+
+
+def test_the_policy_lets_nothing_load_or_run(project: Project) -> None:
+    text = project.page.read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    said = html.unescape(policy[1])
+    assert said.startswith("default-src 'none'; ")
+    assert "unsafe" not in said
+    assert "http" not in said
+    assert " style=" not in text.replace(": style=", "")
+    # The page has no address of the network, but names in SVG.
+    assert not re.search(r'(?:src|href)="(?!#)', text[: text.index('id="book"')])
+
+
+def test_data_cannot_end_its_block() -> None:
+    assert "<" not in inert({"a": "</script><!--<script>"})
+    assert json.loads(inert(["</script>&\u2028"])) == ["</script>&\u2028"]
+
+
+def test_hidden_characters_are_spelled_out() -> None:
+    assert shown("a\u202eb\x1bc") == "a\\u{202e}b\\u{1b}c"
+    assert shown("a\nb\tü") == "a\nb\tü"
+
+
+def test_long_texts_are_cut_in_the_middle_and_it_is_said() -> None:
+    text = cut("a" * 50 + "b" * 50, 30)
+    assert text.startswith("a" * 20)
+    assert text.endswith("b" * 10)
+    assert "70 characters left out" in text
+
+
+def test_texts_shrink_together_until_they_fit() -> None:
+    strings = Strings(room_chars=10_000)
+    kept = strings.keep("k" * 15_000)
+    numbers = [strings.add(f"{n:04}" * 300) for n in range(20)]
+    texts, longest = strings.finish()
+    assert longest == 300
+    assert len(texts[kept]) == 15_000
+    assert all(len(texts[number]) < 400 for number in numbers)
+
+
+def test_runs_say_the_same_numbers() -> None:
+    assert runs_of([3, 4, 5, 1, 2, 9]) == [[3, 3], [1, 2], [9, 1]]
+    assert runs_of([]) == []
+
+
+def test_every_ability_has_its_events_on_the_page(project: Project) -> None:
+    book = book_in(project.page.read_text(encoding="utf-8"))
+    packed = {type for _, type, _ in book["events"]}
+    log = {event.type for event in read_log(project.folder / "skills/events.jsonl")}
+    assert log - packed == {"run.started", "rollouts.scored"}
+    assert {"slow_update.compared", "meta_skill.written", "appendix.proposed"} <= packed
+    assert EVERYTHING["epochs"] == max(row[1] for row in book["curve"])
