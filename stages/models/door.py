@@ -16,6 +16,7 @@ from stages.core.model_options import RetryOptions
 from stages.core.redact import Redactor
 from stages.models.budget import Amount, Budget
 from stages.models.classify import Endpoint, Refused
+from stages.models.deadline import deadline
 from stages.models.errors import (
     EmptyCompletion,
     ModelConfigError,
@@ -193,9 +194,8 @@ class DoorModel:
     async def _send(self, request: Request, decoding: Decoding, started: float) -> Reply:
         """Send once, within the time limit, and tell the lane of a failure."""
         try:
-            return await asyncio.wait_for(
-                self._wire.send(request, decoding), self.settings.timeout_s
-            )
+            with deadline(self.settings.timeout_s):
+                return await self._wire.send(request, decoding)
         except Refused:
             return replace(_REFUSAL, model=self.settings.endpoint.model)
         except asyncio.TimeoutError as late:
