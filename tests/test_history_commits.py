@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -407,3 +410,55 @@ def test_what_a_killed_import_left_behind_is_no_obstacle(
     branch = project(repo, runs[3])
     assert git(repo, "rev-parse", "evolution/main").strip() == branch.tip
     assert not list((repo / ".git").glob("fast_import_crash_*"))
+
+
+def test_a_lock_that_a_killed_git_left_behind_is_removed(
+    repo: Path, runs: dict[int, list[Event]]
+) -> None:
+    lock = repo / ".git/refs/evolution/main.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    os.utime(lock, (1, 1))
+    branch = project(repo, runs[1])
+    assert git(repo, "rev-parse", "evolution/main").strip() == branch.tip
+
+
+KILLED = """
+import sys
+sys.path[:0] = sys.argv[3:]
+from pathlib import Path
+from history_world import World
+from stages.history.branch import SideBranch
+from stages.history.gitdoor import GitDoor
+# A batch at every step, so that a kill often meets one.
+side = SideBranch(GitDoor.find(Path(sys.argv[1])), "main", every_s=0.0)
+World(n_train=16, n_selection=6, params={"epochs": 1, "batch_size": 4, "lr": 3}).run(
+    Path(sys.argv[2]), side
+)
+"""
+
+
+def test_kills_at_any_moment_leave_a_sound_repository_and_the_same_tip(
+    repo: Path, runs: dict[int, list[Event]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = own_state(repo)
+    live = tmp_path_factory.mktemp("live")
+    here = Path(__file__).resolve().parent
+    command = [sys.executable, "-c", KILLED, str(repo), str(live), str(here.parent), str(here)]
+    for wait_s in (0.5, 0.7, 0.9, 1.1):
+        process = subprocess.Popen(command, start_new_session=True)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(wait_s)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        for lock in (repo / ".git/refs").rglob("*.lock"):
+            os.utime(lock, (1, 1))  # as if a minute had passed
+        git(repo, "fsck", "--full", "--strict")
+    subprocess.run(command, check=True)
+    tip = git(repo, "rev-parse", "evolution/main").strip()
+    assert tip == [commit.sha for commit in commits_of(runs[3])][-1]
+    assert own_state(repo) == before
+    assert git(repo, "for-each-ref", "--format=%(refname)", "refs/evolution").split() == [
+        "refs/evolution/main"
+    ]

@@ -119,7 +119,12 @@ def _cut(rows: Sequence[str], most: int | None) -> Iterable[str]:
 
 def _case(case: Case, style: Plain) -> str:
     reason = visible(case.reason, 40)
-    why = reason if case.failure_type is None else f"{reason}, {visible(case.failure_type, 40)}"
+    named = case.failure_type not in (None, case.reason)
+    why = (
+        reason
+        if case.failure_type is None or not named
+        else f"{reason}, {visible(case.failure_type, 40)}"
+    )
     row = (
         f"{style.quote(case.item, 40)} {why}: hard {score(case.hard)}, soft {score(case.soft)}"
     )

@@ -86,6 +86,7 @@ class SideBranch:
                         str(error),
                         "The event log is safe; `skilltrail rebuild` makes them again",
                     ) from error
+                self._door.drop_stale_locks(RUNS, VERSIONS)
                 self._sleep(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:

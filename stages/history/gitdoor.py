@@ -8,6 +8,7 @@ that a linked worktree, a project in a sub-folder and a bare repository are all 
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from git import Git, GitCommandError, InvalidGitRepositoryError, NoSuchPathError
 from stages.core.errors import SkilltrailError
 
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+STALE_S = 60.0
 _ALL_LOOSE = 2**31 - 1
 # What git says when another process holds a lock or has moved a ref meanwhile.
 _BUSY = (".lock", "cannot lock", "unable to lock", "not updating", "exists")
@@ -120,6 +122,17 @@ class GitDoor:
         lines = "".join(f"{command}\n" for command in commands)
         if lines:
             self.run("update-ref", "--stdin", stdin=lines.encode())
+
+    def drop_stale_locks(self, *prefixes: str) -> None:
+        """Remove locks of refs under `prefixes` that a killed git left behind.
+
+        Moving a ref takes milliseconds; a lock of `STALE_S` has no owner any more. Only for
+        prefixes that nobody else writes to.
+        """
+        for prefix in prefixes:
+            for lock in (self.git_dir / prefix).rglob("*.lock"):
+                if time.time() - lock.stat().st_mtime > STALE_S:
+                    lock.unlink(missing_ok=True)
 
     def fast_import(self, stream: Iterable[bytes], *, loose: bool = False) -> None:
         """Feed a stream to `git fast-import`; refs move only after the whole stream is in.

@@ -1,0 +1,157 @@
+"""The commands that answer questions about a run, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from history_world import World
+from test_history_commits import git, project
+from test_history_verify import data_of
+
+from stages.cli import run
+from stages.history.events import Event
+from stages.history.story import Story
+
+PARAMS = {"epochs": 2, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
+    world = World(n_train=12, n_selection=6, params=PARAMS)
+    return world.run(tmp_path_factory.mktemp("run")).events
+
+
+@pytest.fixture
+def here(tmp_path: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in git whose last run is committed on its side branch."""
+    git(tmp_path, "init", "-q", "-b", "main")
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8", newline="\n")
+    (tmp_path / "skills").mkdir()
+    (tmp_path / "skills/events.jsonl").write_bytes(data_of(events))
+    project(tmp_path, events, "main")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    return tmp_path
+
+
+def told(capfd: pytest.CaptureFixture[str], *args: str, code: int = 0) -> str:
+    assert run(list(args)) == code
+    return capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["log"],
+        ["log", "--summary"],
+        ["log", "--type", "gate.judged"],
+        ["replay", "--version", "1"],
+        ["verify"],
+        ["runs"],
+        ["compare", "--group-by", "lr"],
+        ["blame", "--version", "last"],
+        ["audit", "--version", "1"],
+        ["audit", "--line", "3"],
+        ["diff", "v0", "best"],
+        ["bisect", "--item", "selection-1"],
+        ["rebuild"],
+    ],
+)
+def test_every_command_answers_in_words_and_in_json(
+    here: Path, capfd: pytest.CaptureFixture[str], args: list[str]
+) -> None:
+    told(capfd, *args)
+    assert json.loads(told(capfd, *args, "--json"))
+
+
+def test_replay_gives_the_exact_bytes_from_any_source(
+    here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    versions = Story(events).versions
+    assert told(capfd, "replay", "--version", "1") == versions[1].text
+    told(capfd, "replay", "--run", "main", "--version", "last", "-o", str(here / "last.md"))
+    assert (here / "last.md").read_bytes() == versions[-1].text.encode()
+    told(capfd, "replay", "--all", str(here / "all"))
+    for version in versions:
+        assert (here / f"all/v{version.number}.md").read_bytes() == version.text.encode()
+
+
+def test_replay_needs_no_store_no_model_and_no_network(here: Path) -> None:
+    """Every way to the network fails loudly in this process, and no params are there."""
+    block = (
+        "import socket, sys\n"
+        "class Closed(socket.socket): pass\n"
+        "socket.socket = Closed\n"
+        "def refuse(*args, **named): raise SystemExit('the network was asked')\n"
+        "socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse\n"
+        "from stages.cli import run\n"
+        "sys.exit(run(['replay', '--run', 'main', '--version', 'last']))\n"
+    )
+    root = str(Path(__file__).resolve().parent.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", block],
+        cwd=here,
+        env=os.environ | {"PYTHONPATH": root},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"# Rules")
+
+
+def test_verify_exits_1_and_names_the_fault(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    log = here / "skills/events.jsonl"
+    log.write_bytes(
+        log.read_bytes().replace(b'"verdict":"accepted"', b'"verdict":"rejected"', 1)
+    )
+    before = log.read_bytes()
+    out = told(capfd, "verify", code=1)
+    assert out.startswith("log: event 11 (events.jsonl, line 11)")
+    assert log.read_bytes() == before
+
+
+def test_verify_takes_a_log_that_goes_on_only_when_told(
+    here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "skills/events.jsonl").write_bytes(data_of(events[:-3]))
+    assert "end of the log" in told(capfd, "verify", code=1)
+    assert "no fault" in told(capfd, "verify", "--allow-unfinished")
+
+
+def test_the_markdown_of_an_audit_is_a_page_of_its_own(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = told(capfd, "audit", "--version", "1", "--markdown")
+    assert page.startswith("## Why version 1 (v1, step ")
+    assert "### Verdict" in page
+    assert "```diff" in page
+
+
+def test_a_wrong_question_exits_2_with_a_remedy(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit"]) == 2
+    assert run(["audit", "--version", "1", "--patch", "p9", "--line", "3"]) == 2
+    assert run(["replay", "--version", "x"]) == 2
+    assert run(["log", "--run", "nobody"]) == 2
+    assert "skilltrail runs" in " ".join(capfd.readouterr().err.split())
+
+
+def test_fork_writes_the_seed_and_sets_both_params(
+    here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    params = here / "params.yaml"
+    params.write_text("skill:\n  seed: a  # kept\n  parent: null\n", encoding="utf-8")
+    told(capfd, "fork", "main:v1")
+    version = Story(events).versions[1]
+    assert (here / "skills/seeds/main-v1.md").read_bytes() == version.text.encode()
+    text = params.read_text(encoding="utf-8")
+    assert "seed: skills/seeds/main-v1.md # kept" in text
+    assert f"parent: {version.event.id}" in text
