@@ -15,6 +15,7 @@ from stages.core.errors import FaultError
 from stages.history.events import is_canonical, make_event, parse_event
 from stages.history.log import EventLog, Repair, read_log
 from stages.history.recorder import ProjectionError, Recorder
+from stages.history.words import SENTENCES
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"
@@ -351,3 +352,18 @@ def test_a_failing_projection_is_reported_and_stops_nothing(tmp_path: Path) -> N
     recorder.finish()
     assert trouble.kinds == ["projection.failed"] * 2
     assert len(read_log(tmp_path / "log")) == 2
+
+
+def test_the_documentation_names_every_field_of_every_type() -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs/history.md").read_text("utf-8")
+    for name in schemas.names("events"):
+        data = schemas.load(f"events/{name}")["properties"]["data"]
+        fields = ", ".join(
+            f"`{field}`" if field in data["required"] else f"`{field}?`"
+            for field in data["properties"]
+        )
+        assert f"| `{name}` | {fields} |" in page
+
+
+def test_every_type_has_a_sentence() -> None:
+    assert set(SENTENCES) == set(schemas.names("events"))

@@ -7,7 +7,8 @@ course says before it is taken in.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from stages.core.errors import FaultError
@@ -24,6 +25,8 @@ class Course:
         skill, best, version: the documents now, and the current version's number.
         broken: why documents can no longer be rebuilt, None while they can.
         rows, best_rows: the current and the best skill's rows of each selection item.
+        shortfall: what selection items lacked to a hard 1, summed over the evaluations that
+            were judged so far.
         rolled_out: train items rolled out so far, in any step.
         trial: text of the newest candidate, None before the first.
         seen: the step's events so far, newest last; emptied when a step begins or has ended.
@@ -39,6 +42,7 @@ class Course:
         self.broken: str | None = None
         self.rows: Rows = {}
         self.best_rows: Rows = {}
+        self.shortfall: dict[str, Fraction] = {}
         self.rolled_out: set[str] = set()
         self.seen: list[Event] = []
         self.patches: dict[str, Event] = {}
@@ -68,6 +72,10 @@ class Course:
         self.seen.append(event)
         if event.type == "skill.versioned" and data["candidate"] is not None:
             self._accept(best=data["best"])
+        elif event.type == "gate.judged":
+            scored = self.latest("rollouts.scored")
+            if scored is not None and scored.data["purpose"] == "selection":
+                self._fall_short(scored.data["items"])
         elif event.type == "step.ended":
             self.ended[data["result"]] += 1
             self.totals.update(data["counts"])
@@ -89,9 +97,16 @@ class Course:
     def _rolled_out(self, data: Mapping[str, Any]) -> None:
         if data["purpose"] == "baseline":
             self.rows = self.best_rows = by_item(data["items"])
+            self._fall_short(data["items"])
         elif data["purpose"] == "train":
             self.seen, self.patches = [], {}
             self.rolled_out |= {row["item"] for row in data["items"]}
+
+    def _fall_short(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        for row in rows:
+            if row["hard"] is not None:
+                before = self.shortfall.get(row["item"], Fraction(0))
+                self.shortfall[row["item"]] = before + 1 - Fraction(row["hard"])
 
     def _accept(self, *, best: bool) -> None:
         scored = self.latest("rollouts.scored")

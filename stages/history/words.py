@@ -24,7 +24,7 @@ _HIDDEN = re.compile(
 
 def sentence(event: Event, version: int | None) -> str:
     """Return what happened; `version` is the skill's when the event was recorded."""
-    return _SENTENCES[event.type](event.data, version)
+    return SENTENCES[event.type](event.data, version)
 
 
 def visible(text: str, most: int = 60) -> str:
@@ -171,7 +171,7 @@ def _evaluated(data: Data, version: int | None) -> str:
     return f"evaluation: {visible(data['name'], 20)} on {data['split']}, {means}{gain}"
 
 
-_SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
+SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,
     "budget.decided": _budget,
