@@ -30,6 +30,7 @@ COMMANDS = (
     Command("fork", "runs", "Start the next training from any version of any run."),
     Command("verify", "history", "Check a run: log, facts, commits."),
     Command("rebuild", "history", "Make all refs/evolution again from the logs."),
+    Command("plan", "models", "Forecast calls, tokens and money of a run."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("doctor", "doctor", "Check the set-up and say how to mend what is wrong."),
     Command("ui", "ui", "Follow, start and stop runs on a live page."),

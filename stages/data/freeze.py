@@ -91,6 +91,21 @@ def split(
     return report
 
 
+def split_sizes(params: Params, environment: Environment, root: Path) -> dict[str, int]:
+    """Return how many items each split would hold, without writing anything.
+
+    Raises:
+        DataError, ParamError: as `split`.
+    """
+    source, loaded = _load(params.data, environment, root)
+    if source.ready_made:
+        splits = {one.item.id: one.split for one in loaded}
+    else:
+        splits = assign(loaded, parse_ratio(params.data.ratio), params.data.split_seed)
+    chosen = _chosen(loaded, splits, params.data)
+    return {name: len(chosen[name]) for name in SPLITS}
+
+
 def data_warnings(params: Params, environment: Environment, root: Path) -> list[DataWarning]:
     """Return what a person should look at in the items, without writing anything.
 

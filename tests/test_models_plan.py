@@ -1,0 +1,132 @@
+"""`skilltrail plan`, the probes of `doctor`, the judge: mistakes shown before money is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+
+import pytest
+
+from stages.commands.forecast import PerCall, Size, call_ranges, forecast, steps_of
+from stages.commands.models import measured_tokens
+from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
+from stages.core.params import Optimizer, Params
+from stages.core.score import Outcome
+from stages.models.judge import judge, judge_request, read_rubric
+from stages.models.probe import probe
+from stages.models.protocol import Reply
+from stages.models.registry import open_model
+from tests.fault_server import Answer, Call, Fault, FaultServer
+from tests.role_options import KEYS, options_at
+
+SIZE = Size(train=60, selection=60, test=120)
+PAID = RoleOptions(backend="openai", model="m", price=PriceOptions(input=1.0, output=2.0))
+
+
+def test_steps_and_rollouts_follow_from_the_params() -> None:
+    params = Params(epochs=2, batch_size=20)
+    assert steps_of(params, 60) == 6
+    rows = {(phase, role): (low, high) for phase, role, low, high in call_ranges(params, SIZE)}
+    assert rows["baseline", "target"] == (60, 60)
+    assert rows["train rollouts", "target"] == (60, 120)
+    assert rows["gate", "target"] == (0, 360)
+    assert rows["evaluate", "target"] == (120, 360)
+    assert not any(role == "optimizer" for _, role in rows)
+
+
+def test_a_prompted_optimizer_has_lines_of_its_own() -> None:
+    params = Params(optimizer=Optimizer(backend="openai", model="gpt-4o"))
+    found = forecast(params, SIZE)
+    total = found.totals("optimizer")
+    assert 0 < total.calls_low < total.calls_high
+    assert total.usd_high is not None
+    assert total.usd_high > 0
+
+
+def test_cost_is_tokens_times_price() -> None:
+    each = PerCall((100.0, 10.0), (100.0, 10.0))
+    found = forecast(Params(target=PAID), SIZE, {"target": each})
+    total = found.totals("target")
+    assert total.usd_high == pytest.approx(total.calls_high * (100 * 1 + 10 * 2) / 1e6)
+
+
+def test_an_unknown_price_is_said_and_its_cost_unknown() -> None:
+    target = RoleOptions(backend="openai", model="x", base_url="http://x", provider="p")
+    found = forecast(Params(target=target), SIZE)
+    assert found.totals("target").usd_high is None
+    assert any("price of 'x' is unknown" in warning for warning in found.warnings)
+
+
+def test_a_budget_too_small_to_judge_candidates_is_warned_of() -> None:
+    """Public case cli-02."""
+    target = replace(PAID, budget=BudgetOptions(calls=8))
+    found = forecast(Params(target=target, batch_size=3), Size(6, 6, 6))
+    (warning,) = [w for w in found.warnings if "candidate" in w]
+    assert "at most 0 candidate" in warning
+    assert "at least 15 are needed for one" in warning
+
+
+def test_tokens_of_a_call_come_from_what_was_recorded() -> None:
+    assert measured_tokens([]) is None
+    found = measured_tokens([{"input": 10, "output": 2}, {"input": 30, "output": 4}])
+    assert found == PerCall((20.0, 3.0), (30.0, 4.0), 2)
+
+
+def test_a_probe_says_what_works() -> None:
+    with FaultServer() as server:
+        found = asyncio.run(probe("target", options_at("chat", server.url), KEYS))
+        assert found.ok
+        assert (found.answered, found.api) == ("m", "chat (set in params)")
+        assert len(server.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (Fault(status=401), "LAB_KEY"),
+        (Fault(status=400, body={"error": "temperature is unsupported"}), "target.omit"),
+        (Fault(status=500), "500"),
+    ],
+)
+def test_a_probe_says_what_does_not_work_after_one_call(fault: Fault, words: str) -> None:
+    with FaultServer(lambda _: fault) as server:
+        found = asyncio.run(probe("target", options_at("chat", server.url), KEYS))
+        assert not found.ok
+        assert words in found.problem
+        assert len(server.calls) == 1
+
+
+def judged(say: list[str], schema: bool = True) -> tuple[object, list[Call]]:
+    texts = iter(say)
+    with FaultServer(say=lambda _: Answer(next(texts))) as server:
+        abilities = ("schema",) if schema else ()
+        options = replace(options_at("chat", server.url), abilities=abilities)
+        model = open_model("judge", options, environ=KEYS)
+        asked = judge_request("Is it polite?", "Say hello.", "Hello!", "Good day.")
+        return asyncio.run(judge(model, asked)), server.calls
+
+
+def test_a_judge_reads_rubric_task_answer_and_reference_and_its_score_is_marked() -> None:
+    found, calls = judged(['{"reasoning": "kind", "score": 0.75}'])
+    score = found.to_score(threshold=0.7)  # type: ignore[attr-defined]
+    assert (score.hard, score.soft, score.reason) == (1.0, 0.75, "model-judged")
+    sent = json.dumps(calls[0].body)
+    assert all(w in sent for w in ("polite", "Say hello.", "Hello!", "Good day."))
+    assert calls[0].body["response_format"]["json_schema"]["strict"] is True
+
+
+def test_a_judges_unusable_reply_is_asked_for_again_once_then_missing() -> None:
+    found, calls = judged(["nonsense", '{"reasoning": "", "score": 1}'], schema=False)
+    assert found.score == 1.0  # type: ignore[attr-defined]
+    assert "not one JSON object" in json.dumps(calls[1].body)
+    found, calls = judged(['{"reasoning": "", "score": 85}', '{"score": true}'])
+    assert len(calls) == 2
+    assert found.to_score().outcome is Outcome.MISSING  # type: ignore[attr-defined]
+    assert all(isinstance(reply, Reply) for reply in found.replies)  # type: ignore[attr-defined]
+
+
+def test_a_missing_rubric_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
+    folder = tmp_path_factory.mktemp("rubric")
+    with pytest.raises(Exception, match="rubric"):
+        read_rubric(folder / "none.md")
