@@ -109,5 +109,8 @@ def test_secrets_in_runs_never_reach_the_optimizer() -> None:
     assert secret not in model.requests[0].messages[0].parts[0].text
 
 
-def test_an_environment_without_a_list_knows_only_unknown() -> None:
-    assert failure_types_of("no-such-environment") == ("unknown",)
+def test_failure_types_are_a_closed_list_and_unknown_is_always_last() -> None:
+    assert list(failure_types_of("no-such-environment")) == ["unknown"]
+    types = failure_types_of("_template")
+    assert len(types) > 1
+    assert list(types)[-1] == "unknown"

@@ -65,7 +65,9 @@ def minibatches(
     ]
 
 
-async def reflect(asker: Asker, view: StepView, ground: Ground, types: Sequence[str]) -> Answer:
+async def reflect(
+    asker: Asker, view: StepView, ground: Ground, types: Mapping[str, str]
+) -> Answer:
     """Return the patches of the step."""
     options = asker.options
     batches = minibatches(
@@ -77,7 +79,7 @@ async def reflect(asker: Asker, view: StepView, ground: Ground, types: Sequence[
     state = step_state(view)
 
     async def study(batch: Minibatch) -> Analysis:
-        return await _study(_Analyst(asker, view, ground, tuple(types), state, batch))
+        return await _study(_Analyst(asker, view, ground, types, state, batch))
 
     analyses = await in_parallel(batches, study, max(1, options.workers))
     return Answer(
@@ -91,7 +93,7 @@ class _Analyst:
     asker: Asker
     view: StepView
     ground: Ground
-    types: tuple[str, ...]
+    types: Mapping[str, str]
     state: Mapping[str, str]
     batch: Minibatch
 
@@ -103,7 +105,7 @@ class _Analyst:
 
     @property
     def assignment(self) -> Assignment:
-        types = self.types if self.batch.source == "failure" else ()
+        types = tuple(self.types) if self.batch.source == "failure" else ()
         mode, ids = self.view.update_mode, self.batch.ids
         return Assignment(mode, ids, types, self.wants_notes, self.ground)
 
@@ -155,7 +157,10 @@ def _question(
         "skill_aware": _skill_aware(analyst),
     }
     if batch.source == "failure":
-        values["failure_types"] = ", ".join(analyst.types)
+        values["failure_types"] = "\n".join(
+            f"- `{name}`" + (f": {means}" if means else "")
+            for name, means in analyst.types.items()
+        )
     return Question(
         stage="reflect",
         options="analyst",
