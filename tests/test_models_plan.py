@@ -1,4 +1,4 @@
-"""`skilltrail plan`, the probes of `doctor`, the judge: mistakes shown before money is spent."""
+"""`plan`, the probes of `doctor`, the judge: mistakes shown before money is spent."""
 
 from __future__ import annotations
 

@@ -9,9 +9,11 @@ import typer
 
 from stages.commands.checks import FAULT, run_checks
 from stages.commands.envs import contract_checks
+from stages.commands.probes import probe_checks
 from stages.console import emit_json, say, table
 from stages.leftovers import clear_leftovers, find_leftovers
 from stages.store.place import find_place
+from stages.workspace import load_params
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +31,9 @@ def doctor(
     env: Annotated[
         str | None, typer.Option("--env", help="Check this environment's contract instead.")
     ] = None,
+    probe: Annotated[
+        bool, typer.Option(help="Make one call to each configured model that is not embedded.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
     """Check the set-up and say how to mend what is wrong; exit 1 when something is.
@@ -45,6 +50,10 @@ def doctor(
             )
     if env is None:
         checks = run_checks(place, queue=queue)
+        if probe and not any(
+            check.name == "params" and check.verdict == FAULT for check in checks
+        ):
+            checks += probe_checks(load_params(place.workspace))
     else:
         checks = contract_checks(place.workspace, env)
     if as_json:
