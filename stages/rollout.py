@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -20,14 +20,14 @@ from stages.core.params_knob import result_values
 from stages.core.score import Outcome, Score
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
-from stages.models.errors import ModelConfigError, ModelError, TooLong, UnseenRequest
+from stages.models.errors import GaveUp, ModelConfigError, ModelError, TooLong, UnseenRequest
 from stages.models.protocol import Model
 from stages.store.protocol import Store, gap_key
 
 # These endings are the agent's own outcome: a score of 0 with that reason.
 WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
 # These end the run at once: trying further items would only repeat them.
-FATAL = (ModelConfigError, UnseenRequest)
+FATAL = (ModelConfigError, GaveUp, UnseenRequest)
 
 
 @dataclass(frozen=True)
@@ -230,6 +230,18 @@ def mean_score(scores: Sequence[Score]) -> Score:
     soft = mean([score.soft for score in present if score.soft is not None])
     assert hard is not None
     return Score.scored(hard, soft, f"mean of {len(present)}")
+
+
+def with_shortfall(
+    known: Mapping[str, Fraction], rollouts: Sequence[Rollout]
+) -> dict[str, Fraction]:
+    """Return `known` plus what the hard score of each of `rollouts` lacked to 1, by item."""
+    total = dict(known)
+    for rollout in rollouts:
+        if rollout.score.hard is not None:
+            lost = 1 - Fraction(rollout.score.hard)
+            total[rollout.item.id] = total.get(rollout.item.id, Fraction(0)) + lost
+    return total
 
 
 def scored(
