@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ from env_world import OURS, ROOT, WHERE, env_of, own_items, record, roll, script
 
 from stages.core.errors import DataError
 from stages.core.params_knob import result_values
+from stages.core.trajectory import Trajectory
+from stages.envs.named import named_means
 from stages.envs.officeqa.agent import calls_in
 from stages.envs.officeqa.tools import GREP_LINES, READ_CHARS, run_tool
+from stages.models.errors import TooLong
 from stages.models.protocol import Reply
 from stages.rollout import Rollouts
 from stages.store.null import NullStore
@@ -236,3 +240,29 @@ def test_a_tolerance_makes_no_new_rollouts_but_an_agent_param_does() -> None:
 class _NoCounter:
     def count(self, trajectory: Any, *, reused: bool) -> None:
         """Nothing is counted."""
+
+
+def test_a_search_that_outgrows_the_model_keeps_its_turns() -> None:
+    item = own_items("officeqa")[0].item
+    model = scripted([Reply("", tool_calls=(CALL,))], style="chat", abilities=TOOLS)
+    model.answer = _once_then_too_long
+    trajectory = roll(env_of("officeqa"), item, model)
+    assert (trajectory.ending, len(trajectory.turns)) == ("too_long", 1)
+
+
+def _once_then_too_long(turn: int) -> Reply:
+    if turn:
+        raise TooLong("the contract of this test", "too long")
+    return Reply("", tool_calls=(CALL,))
+
+
+def test_named_metrics_are_means_over_items_and_0_without_an_answer() -> None:
+    env = env_of("officeqa", limits=type(env_of("officeqa").params.limits)(turns=1))
+    item = own_items("officeqa")[0].item
+    right = Trajectory((), item.gold)
+    assert named_means(
+        env, [(item, right), (item, replace(right, ending="refused"))]
+    ) == dict.fromkeys(
+        ("official_0", "official_1pct", "official_5pct", "reference_em", "reference_f1"), 0.5
+    )
+    assert named_means(env_of("korqa"), [(item, right)]) == {}

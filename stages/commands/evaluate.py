@@ -13,10 +13,13 @@ from stages.console import emit_json, say, table
 from stages.core.canon import text_digest
 from stages.core.errors import UsageError
 from stages.core.item import SPLITS, Item
+from stages.core.trajectory import Trajectory
 from stages.data.splits import read_split
+from stages.envs.named import named_means
 from stages.evaluate import NamedSkill, by_task_type, summary
 from stages.history.sources import skill_text
 from stages.outputs import EVENTS
+from stages.rollout import Rollout
 from stages.run import gate_rule
 from stages.session import Session, open_session
 from stages.train import read_seed_skill
@@ -54,6 +57,10 @@ def evaluate(
         [_shown(row) for row in rows],
         right=("n", "hard", "soft"),
     )
+    for row in rows:
+        named = ", ".join(f"{name} {value:.3f}" for name, value in row["metrics"].items())
+        if named:
+            say(f"{row['skill']}: {named}")
 
 
 async def _measure(names: list[str], split: str, rows: list[dict[str, Any]]) -> None:
@@ -81,9 +88,15 @@ async def compare(
             "metric": rule.metric,
             **summary(rule, done[0], rolled, alone=rolled is done[0]),
             "task_types": by_task_type(rule, done[0], rolled, alone=rolled is done[0]),
+            "metrics": named_means(rollouts.env, answered(rolled)),
         }
         for skill, rolled in zip(skills, done, strict=True)
     ]
+
+
+def answered(rolled: list[Rollout]) -> list[tuple[Item, Trajectory]]:
+    """Return item and trajectory of every rollout that is not missing."""
+    return [(one.item, one.trajectory) for one in rolled if one.trajectory is not None]
 
 
 def named_skill(workspace: Path, name: str) -> NamedSkill:

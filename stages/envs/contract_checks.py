@@ -23,6 +23,7 @@ from stages.envs.contract_fakes import (
     run_and_asked,
     useful_models,
 )
+from stages.envs.named import named_means
 from stages.envs.protocol import Environment
 from stages.envs.teaching import Teachable
 from stages.models.errors import ModelError, Transient
@@ -140,7 +141,7 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
                 "An unusable answer scores 0 with its reason; `invalid` is for broken items",
             )
             require(bool(score.reason), "a score without a reason", "Say why in one word")
-            for name, value in _metrics(environment, item, trajectory).items():
+            for name, value in named_means(environment, [(item, trajectory)]).items():
                 require(0 <= value <= 1, f"metric {name} is {value}", "Keep it in [0, 1]")
             n_scores += 1
     return f"{n_scores} answers, strange ones too, score within [0, 1]"
@@ -251,8 +252,3 @@ def _trajectories(environment: Environment, item: Item) -> Iterator[Trajectory]:
             yield replace(real, answer=answer, ending="answered")
         yield replace(real, answer="cut of", ending="truncated")
         return
-
-
-def _metrics(environment: Environment, item: Item, trajectory: Trajectory) -> dict[str, float]:
-    named = getattr(environment, "metrics", None)
-    return {} if named is None else dict(named(item, trajectory))

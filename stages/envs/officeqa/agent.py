@@ -17,6 +17,7 @@ from typing import Any
 from stages.core.trajectory import Trajectory, Turn
 from stages.envs.asking import ending_of, system_text, total_usage
 from stages.envs.officeqa.tools import TOOLS, run_tool, shown_call
+from stages.models.errors import TooLong
 from stages.models.protocol import Decoding, Message, Model, Part, Reply, Request
 
 _CALL = re.compile(r"^\s*CALL\s+(\w+)\s+(\{.*\})\s*$", re.MULTILINE)
@@ -58,7 +59,13 @@ async def search(request: Request, target: Model, loop: Loop) -> Trajectory:
         sent = [message.to_json() for message in request.messages]
     spent_s, ending = 0.0, ""
     while not ending:
-        reply = await target.complete(replace(request, turn=len(done)))
+        try:
+            reply = await target.complete(replace(request, turn=len(done)))
+        except TooLong:
+            if not done:
+                raise
+            ending = "too_long"
+            break
         replies.append(reply)
         calls = reply.tool_calls if request.tools else calls_in(reply.text)
         if not calls:
