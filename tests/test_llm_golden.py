@@ -1,6 +1,6 @@
 """Recorded replies: the requests of a small run are the recorded ones, to the byte.
 
-`PYTHONPATH=. python tests/test_llm_golden.py` records anew, after a prompt was changed on purpose.
+`PYTHONPATH=. python tests/test_llm_golden.py` records anew after a prompt was changed.
 """
 
 from __future__ import annotations

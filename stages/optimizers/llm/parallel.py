@@ -32,7 +32,8 @@ async def in_parallel(
             if not running:
                 break
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-            failed = failed or any(task.exception() is not None for task in done)
+            # Each error is looked at: one that nobody reads is reported by asyncio itself.
+            failed = any([task.exception() is not None for task in done]) or failed
     except asyncio.CancelledError:
         for task in running:
             task.cancel()
