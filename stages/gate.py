@@ -17,11 +17,14 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 
 from stages.core.score import Score, metric
 from stages.core.stats import sign_flip_p
 
 RULES = ("strict", "paired", "no_regression", "none")
+ORDER = "gate_order/1"
+NOTHING_LOST: Mapping[str, Fraction] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -93,21 +96,30 @@ class Verdict:
 
 
 def gate_order(
-    selection: Sequence[str], current: Mapping[str, Score], rule: GateRule
+    selection: Sequence[str],
+    current: Mapping[str, Score],
+    rule: GateRule,
+    shortfall: Mapping[str, Fraction] = NOTHING_LOST,
 ) -> list[str]:
     """Return the ids of the selection split in the order in which a candidate is judged.
 
     `strict` and `paired` look first where the current skill scores lowest: a candidate that
     does not win there cannot win at all. `no_regression` looks first where it scores highest,
-    since one clear loss decides. Ties keep the split's own order.
+    since one clear loss decides. Ties go to the more fragile item, and then to the split's own
+    order.
+
+    Args:
+        shortfall: by item, what its hard scores lacked to 1, summed over all earlier
+            evaluations on this split; items not named lacked nothing.
     """
     if rule.rule == "none":
         return list(selection)
     sign = -1 if rule.rule == "no_regression" else 1
 
-    def rank(id: str) -> Fraction:
+    def rank(id: str) -> tuple[Fraction, Fraction]:
         value = rule.value(current[id])
-        return sign * (Fraction(0) if value is None else value)
+        now = sign * (Fraction(0) if value is None else value)
+        return now, -shortfall.get(id, Fraction(0))
 
     return sorted(selection, key=rank)
 

@@ -14,9 +14,9 @@ from fractions import Fraction
 from stages.core.canon import text_digest
 from stages.core.score import Score, exact_mean
 from stages.core.tokens import count_tokens
-from stages.gate import GateRule, Judge, Verdict, gate_order
+from stages.gate import ORDER, GateRule, Judge, Verdict, gate_order
 from stages.optimizers.protocol import StepRecord
-from stages.rollout import Rollout, by_item, mean_score, scored
+from stages.rollout import Rollout, by_item, mean_score, scored, with_shortfall
 from stages.run import Best, Run, State
 from stages.update import Built
 
@@ -35,7 +35,8 @@ async def judge_candidate(
     `force` accepts whatever the scores; the candidate is measured in full all the same.
     """
     rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
-    order = gate_order([item.id for item in run.selection], state.scores, rule)
+    ids = [item.id for item in run.selection]
+    order = gate_order(ids, state.scores, rule, state.shortfall)
     tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
     judge = Judge(
         rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
@@ -68,6 +69,7 @@ async def judge_candidate(
         after=verdict.after,
         counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
     )
+    state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
     if verdict.verdict != "accepted":
         return state, record
     return _accept(run, state, built, record, by_item(rollouts), gate_seq), record
@@ -113,7 +115,7 @@ def _record_verdict(
             "after_max": verdict.after_max,
             "judged": len(verdict.judged),
             "total": len(run.selection),
-            "order": "gate_order/1",
+            "order": ORDER,
             "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
             "statistic": statistic,
             "verdict": verdict.verdict,

@@ -36,7 +36,7 @@ from stages.epoch_end import end_epoch
 from stages.judging import judge_candidate, mean_of
 from stages.optimizers.protocol import Observation, StepRecord
 from stages.reflect import reflect
-from stages.rollout import by_item, scored
+from stages.rollout import by_item, scored, with_shortfall
 from stages.run import Best, Run, State, view_of
 from stages.schedule import DECAYING, Step, edit_budget
 from stages.select_edits import select_edits
@@ -120,7 +120,13 @@ async def measure_seed(run: Run) -> State:
     run.history.flush()
     scores = by_item(rollouts)
     best = Best(run.seed_skill, 0, mean_of(run.gate_rule, scores))
-    return State(skill=run.seed_skill, version=0, scores=scores, best=best)
+    return State(
+        skill=run.seed_skill,
+        version=0,
+        scores=scores,
+        best=best,
+        shortfall=with_shortfall({}, rollouts),
+    )
 
 
 async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Observation, ...]]:

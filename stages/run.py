@@ -103,6 +103,7 @@ class State:
     Attributes:
         version: number of accepted changes so far; version 0 is the seed skill.
         scores: the current skill's score of every selection item.
+        shortfall: what selection items lacked to a hard 1, summed over all evaluations so far.
         pool: latest observation of every train item rolled out so far.
         tally: how many steps ended in each way.
         stalled: steps since the last acceptance.
@@ -115,6 +116,7 @@ class State:
     version: int
     scores: Mapping[str, Score]
     best: Best
+    shortfall: Mapping[str, Fraction] = field(default_factory=dict)
     pool: Mapping[str, Observation] = field(default_factory=dict)
     history: tuple[StepRecord, ...] = ()
     tally: Mapping[str, int] = field(default_factory=dict)

@@ -1,5 +1,7 @@
 """The gate decides by rule, exactly, and stopping early never changes its word."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -113,6 +115,12 @@ def test_strict_looks_first_where_the_current_skill_fails_and_stops_there() -> N
     assert (verdict.after, verdict.after_max) == (None, 0.8)
 
 
+def test_of_the_items_that_pass_the_fragile_ones_are_looked_at_first() -> None:
+    before = scores([1, 0, 1, 1])
+    order = gate_order(list(before), before, GateRule(), {"i3": Fraction(2), "i2": Fraction(1)})
+    assert order == ["i1", "i3", "i2", "i0"]
+
+
 grades = st.sampled_from([0.0, 0.25, 0.3, 0.5, 1.0])
 pairs = st.lists(st.tuples(grades, st.one_of(grades, st.none())), min_size=1, max_size=12)
 rules = st.builds(
@@ -148,8 +156,6 @@ def test_stopping_early_never_changes_a_verdict(
 
 
 def test_the_sign_flip_test_counts_all_patterns() -> None:
-    from fractions import Fraction
-
     half = Fraction(1, 2)
     assert sign_flip_p([]) == 1.0
     assert sign_flip_p([Fraction(1)] * 3) == 1 / 8

@@ -27,6 +27,7 @@ from stages.models.protocol import Decoding, Message, Reply, Request
 from stages.models.weights import Weights, find_weights
 
 STYLES = ("completion", "chat")
+_MAX_SPARE = 4  # instances beyond the workers, about 250 MB each
 _MAX_SEED = 2**32 - 1  # llama.cpp takes this one value for "choose a seed yourself"
 
 
@@ -38,7 +39,8 @@ def local_model(
     Args:
         model: the embedded model's name or the path of a GGUF file.
         style: `completion` or `chat`: how a request's `prompt` is put to the model.
-        workers: instances at most (about 250 MB each); 0 = one per usable core.
+        workers: calls at once; 0 = one per usable core. Up to twice as many instances (about
+            250 MB each) are kept, but at most four more.
         n_ctx: context size in tokens, prompt and reply together.
         decoding: what is set here wins over the request's and is part of the identity.
 
@@ -67,7 +69,8 @@ class LocalModel:
         self._weights = weights
         self._n_ctx = n_ctx
         self._decoding = decoding
-        self._idle: list[Instance] = []
+        self._idle: list[Instance] = []  # the one used longest ago comes first
+        self._started = 0
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(workers, "local-model")
 
@@ -101,6 +104,7 @@ class LocalModel:
         """Wait for the calls in flight and free all instances."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
         self._idle.clear()
+        self._started = 0
 
     def _answer(self, request: Request, decoding: Decoding) -> Reply:
         front, is_chat, body = _body(request, self.style, decoding)
@@ -114,13 +118,18 @@ class LocalModel:
         return _reply(answer, f"gguf:{self._weights.sha256[:12]}")
 
     def _take(self, pin: str) -> Instance:
-        """Return an idle instance, if possible one that already holds `pin`, or a new one."""
+        """Return an idle instance, if possible one that already holds `pin`.
+
+        A run goes to and fro between the current skill and a candidate. With spare instances
+        each keeps its own; else the one that was used longest ago takes the new pin.
+        """
         with self._lock:
             for index, instance in enumerate(self._idle):
                 if instance.holds(pin):
                     return self._idle.pop(index)
-            if self._idle:
-                return self._idle.pop()
+            if self._idle and self._started >= self.workers + min(self.workers, _MAX_SPARE):
+                return self._idle.pop(0)
+            self._started += 1
         return Instance(self._weights.path, self._n_ctx)
 
     def _decided(self, request: Request) -> Decoding:

@@ -10,7 +10,7 @@ from typing import Any
 from stages.core.canon import text_digest
 from stages.core.edit import EditStatus
 from stages.core.score import Outcome, Score, exact_mean
-from stages.gate import RULES, GateRule, Verdict, gate_order, judge_all
+from stages.gate import ORDER, RULES, GateRule, Verdict, gate_order, judge_all
 from stages.history.course import Course
 from stages.history.events import Event
 from stages.history.faults import Fault
@@ -35,7 +35,7 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
     known = [f"{name}/1" for name in RULES]
     if not report.knows(data["rule"], *known):
         return
-    if not report.knows(data["order"], "gate_order/1"):
+    if not report.knows(data["order"], ORDER):
         return
     order, verdict = judged_again(data, course, scored)
     items = list(by_item(scored.data["items"]))
@@ -59,7 +59,7 @@ def judged_again(
     selection = course.ids("selection")
     if set(current) != set(selection):
         return selection, None
-    order = gate_order(selection, current, rule)
+    order = gate_order(selection, current, rule, course.shortfall)
     candidate = scores_of(by_item(scored.data["items"]))
     # Items beyond the recorded rows are never looked at when the early stop was right.
     unknown = {id: Score.missing("not recorded") for id in order if id not in candidate}
