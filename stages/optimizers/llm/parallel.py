@@ -33,7 +33,8 @@ async def in_parallel(
                 break
             done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             # Each error is looked at: one that nobody reads is reported by asyncio itself.
-            failed = any([task.exception() is not None for task in done]) or failed
+            errors = [task.exception() for task in done]
+            failed = failed or any(error is not None for error in errors)
     except asyncio.CancelledError:
         for task in running:
             task.cancel()
