@@ -1,4 +1,4 @@
-"""The prompted optimizer in every update mode, with a scripted model that follows its prompts."""
+"""The prompted optimizer in every update mode: a scripted model that follows its prompts."""
 
 from __future__ import annotations
 
