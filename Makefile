@@ -40,6 +40,9 @@ lint: .venv/ready-dev
 	ruff format --check .
 	mypy --strict stages reports
 
+test-clients: .venv/ready-dev ## the real Codex CLI and Claude Code, where they are installed
+	python -m pytest tests/test_clients.py -rs
+
 bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done
 

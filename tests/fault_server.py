@@ -155,6 +155,13 @@ class FaultServer:
         if fault.raw is not None:
             await _send(writer, 200, fault.raw)
             return True
+        if call.method == "HEAD":
+            await _send(writer, 200, b"")
+            return True
+        if isinstance(call.body, dict) and call.body.get("stream"):
+            text = event_stream(call, self._say(call))
+            await _send(writer, 200, text.encode(), {"content-type": "text/event-stream"})
+            return True
         data = json.dumps(answer_body(call, self._say(call))).encode()
         if fault.cut:
             await _send(writer, 200, data[: len(data) // 2], length=len(data))
@@ -177,11 +184,11 @@ async def _send(
     headers: Mapping[str, str] | None = None,
     length: int | None = None,
 ) -> None:
+    headers = {"content-type": "application/json", **(headers or {})}
     lines = [
         f"HTTP/1.1 {status} X",
-        "content-type: application/json",
         f"content-length: {len(data) if length is None else length}",
-        *(f"{name}: {value}" for name, value in (headers or {}).items()),
+        *(f"{name}: {value}" for name, value in headers.items()),
     ]
     writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
     await writer.drain()
@@ -280,3 +287,39 @@ def _messages(model: str, answer: Answer) -> dict[str, Any]:
             "cache_read_input_tokens": answer.cached,
         },
     }  # fmt: skip
+
+
+def event_stream(call: Call, answer: Answer) -> str:
+    """Return the same answer as server-sent events (responses and messages protocols)."""
+    body = answer_body(call, answer)
+    if "output" in body:
+        events = [{"type": "response.created", "response": {**body, "output": []}}]
+        for index, item in enumerate(body["output"]):
+            events.append(
+                {"type": "response.output_item.done", "output_index": index, "item": item}
+            )
+        events.append({"type": "response.completed", "response": body})
+    else:
+        events = _message_events(body)
+    return "".join(f"event: {e['type']}\ndata: {json.dumps(e)}\n\n" for e in events)
+
+
+def _message_events(body: dict[str, Any]) -> list[dict[str, Any]]:
+    start = {**body, "content": [], "stop_reason": None}
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": start}]
+    for index, block in enumerate(body["content"]):
+        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        delta = (
+            {"type": "text_delta", "text": block["text"]}
+            if block["type"] == "text"
+            else {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        )
+        events += [
+            {"type": "content_block_start", "index": index, "content_block": empty},
+            {"type": "content_block_delta", "index": index, "delta": delta},
+            {"type": "content_block_stop", "index": index},
+        ]
+    stop = {"stop_reason": body["stop_reason"], "stop_sequence": None}
+    usage = {"output_tokens": body["usage"]["output_tokens"]}
+    events.append({"type": "message_delta", "delta": stop, "usage": usage})
+    return [*events, {"type": "message_stop"}]

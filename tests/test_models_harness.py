@@ -255,7 +255,8 @@ def test_codex_is_pointed_at_a_compatible_endpoint_without_a_key_in_argv(
 
 
 def test_claude_actions_usage_and_model_are_kept(bench: Bench) -> None:
-    reply = bench.ask("claude_exec", "claude", harness={"tools": ("Bash",), "max_turns": 4})
+    reply = bench.ask("claude_exec", "claude", harness={
+        "tools": ("Bash",), "max_turns": 4, "sandbox": "danger-full-access"})  # fmt: skip
     assert reply.usage == {"input": 30, "output": 5, "cached": 20, "reasoning": 0}
     assert reply.model == "m-2"
     assert reply.extra["skipped_events"] == 1
@@ -265,6 +266,12 @@ def test_claude_actions_usage_and_model_are_kept(bench: Bench) -> None:
     assert "--tools Bash" in argv
     assert "--max-turns 4" in argv
     assert "--bare" not in argv  # no key is set: the login is used
+
+
+def test_claude_runs_no_commands_bare_unless_params_say_so(bench: Bench) -> None:
+    options = bench.options("claude_exec", "claude", harness={"tools": ("Bash",)})
+    with pytest.raises(ParamError, match=r"bwrap and socat.*danger-full-access"):
+        open_model("target", options, environ={"PATH": str(bench.folder)})
 
 
 def test_claude_gets_a_key_by_its_environment_only(bench: Bench) -> None:

@@ -111,7 +111,9 @@ class ExecOptions:
     env: tuple[str, ...] = knob(
         (), "Environment variables handed to the program.", result_changing=False
     )
-    sandbox: str = knob("read-only", "codex_exec: what commands may do.", choices=SANDBOXES)
+    sandbox: str = knob(
+        "read-only", "codex_exec, claude_exec: what commands may do.", choices=SANDBOXES
+    )
     network: bool = knob(False, "codex_exec: commands may use the network.")
     web_search: bool = knob(False, "codex_exec: the agent may search the web.")
     approval_policy: str = knob(

@@ -104,6 +104,7 @@ def _harness(options: RoleOptions) -> dict[str, Any]:
         }
     return {
         "tools": list(harness.tools),
+        "sandbox": harness.sandbox,
         "max_turns": harness.max_turns,
         "max_thinking_tokens": harness.max_thinking_tokens,
         "profile": harness.profile,

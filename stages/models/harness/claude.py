@@ -9,10 +9,12 @@ Source: https://docs.claude.com/en/docs/claude-code/headless, tried with 2.1.
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from stages.core.errors import ParamError
 from stages.core.model_options import RoleOptions
 from stages.models.classify import Endpoint
 from stages.models.harness.events import Skipped, count, failure, mapping, objects
@@ -28,14 +30,22 @@ _QUIET = {
     "DISABLE_ERROR_REPORTING": "1",
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",
-    # Commands that the agent runs do not see the program's own keys.
-    "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1",
 }
+# Commands that the agent runs do not see the program's own keys; the program then wants its
+# sandbox, and that wants these.
+_SCRUB = {"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}
+_SANDBOX_PROGRAMS = ("bwrap", "socat")
 _KEY_VARIABLE = "ANTHROPIC_API_KEY"
+BARE = "danger-full-access"
 
 
 def claude_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
-    """Return the wire to Claude Code."""
+    """Return the wire to Claude Code.
+
+    Raises:
+        ParamError: the agent may run commands, and nothing keeps them in.
+    """
+    require_sandbox(options, endpoint, environ)
     if options.exec.use_sdk:
         from stages.models.harness.sdks import ClaudeSdkWire
 
@@ -43,11 +53,35 @@ def claude_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, 
     return ClaudeWire(options, endpoint, environ)
 
 
+def require_sandbox(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> None:
+    """Refuse to let an agent run commands bare, unless params say so.
+
+    Raises:
+        ParamError: the sandbox's programs are missing.
+    """
+    harness = options.exec
+    if "Bash" not in harness.tools or harness.sandbox == BARE:
+        return
+    path = environ.get("PATH")
+    missing = [name for name in _SANDBOX_PROGRAMS if shutil.which(name, path=path) is None]
+    if missing:
+        raise ParamError(
+            f"{endpoint.role}.exec.tools",
+            f"Bash is allowed, but its sandbox needs {' and '.join(missing)}",
+            f"Install them, or set {endpoint.role}.exec.sandbox: {BARE}: commands then run "
+            "as you, and see the program's key",
+        )
+
+
 def claude_env(
     options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the program's environment; a key is in it only when one is named."""
     env = {**allowed(environ, ("CLAUDE_CONFIG_DIR", *options.exec.env)), **_QUIET}
+    if options.exec.sandbox != BARE:
+        env.update(_SCRUB)
     key = require_key(endpoint, environ)
     if key is not None:
         env[_KEY_VARIABLE] = key

@@ -1,0 +1,137 @@
+"""The real agent programs, headless against a loopback server: `make test-clients`.
+
+Skipped where `codex` and `claude` are not on PATH; install them with
+`npm install -g @openai/codex @anthropic-ai/claude-code`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from stages.core.model_options import ExecOptions, RetryOptions, RoleOptions
+from stages.models.errors import ModelConfigError, Transient
+from stages.models.protocol import Reply, Request
+from stages.models.registry import open_model
+from tests.fault_server import Answer, Call, Fault, FaultServer, Say, Spoil
+
+SKILL = "# Skill\n\n- Marker of the skill: ünïque-7421.\n" + "- A rule.\n" * 400
+ASK = Request(system=SKILL, prompt="Marker of the task: 9183. Say fine.")
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A home that does not lie under the temp folder, where Codex refuses to work."""
+    with TemporaryDirectory(dir=Path.home()) as folder:
+        yield Path(folder)
+
+
+def needs(program: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        shutil.which(program) is None, reason=f"{program} is not installed (see the docstring)"
+    )
+
+
+def ask(
+    backend: str,
+    home: Path,
+    spoil: Spoil = lambda _: None,
+    say: Say = lambda _: Answer("fine"),
+    request: Request = ASK,
+    **harness: Any,
+) -> tuple[Reply, list[Call]]:
+    with FaultServer(spoil, say) as server:
+        options = RoleOptions(
+            backend=backend,
+            model="test-model",
+            base_url=server.url if backend == "claude_exec" else f"{server.url}/v1",
+            key_env="LAB_KEY",
+            timeout_s=60.0,
+            retry=RetryOptions(attempts=1),
+            exec=ExecOptions(**harness),
+        )
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "CODEX_HOME": str(home),
+            "LAB_KEY": "lab-key-1234",
+        }
+
+        async def go() -> Reply:
+            return await open_model("target", options, environ=environ).complete(request)
+
+        return asyncio.run(go()), server.calls
+
+
+def sent(calls: list[Call]) -> str:
+    bodies = [call.body for call in calls if call.method == "POST"]
+    return json.dumps(bodies, ensure_ascii=False)
+
+
+BOTH = [
+    pytest.param("codex_exec", marks=needs("codex")),
+    pytest.param("claude_exec", marks=needs("claude")),
+]
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_it_answers_and_the_whole_skill_reaches_the_model(backend: str, home: Path) -> None:
+    reply, calls = ask(backend, home)
+    assert (reply.text, reply.finish) == ("fine", "stop")
+    assert reply.usage["output"] == 2
+    assert "ünïque-7421" in sent(calls)
+    assert sent(calls).count("- A rule.") >= 400
+    assert "9183" in sent(calls)
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_a_wrong_key_is_a_config_error(backend: str, home: Path) -> None:
+    with pytest.raises(ModelConfigError, match="LAB_KEY"):
+        ask(backend, home, spoil=lambda c: Fault(status=401) if c.method == "POST" else None)
+
+
+@pytest.mark.parametrize("backend", BOTH)
+def test_a_broken_server_is_transient(backend: str, home: Path) -> None:
+    with pytest.raises(Transient):
+        ask(backend, home, spoil=lambda c: Fault(status=500) if c.method == "POST" else None)
+
+
+def first_then_text(tool: tuple[str, dict[str, Any]]) -> Say:
+    posts: list[int] = []
+
+    def say(call: Call) -> Answer:
+        posts.append(call.number)
+        return Answer("", "tool", tool) if len(posts) == 1 else Answer("fine")
+
+    return say
+
+
+@needs("codex")
+def test_codex_runs_a_command_and_it_comes_back_without_keys(home: Path) -> None:
+    tool = ("exec_command", {"cmd": "echo seen-$((40+2)); env | grep -c LAB_KEY; false"})
+    reply, _ = ask("codex_exec", home, say=first_then_text(tool), sandbox="danger-full-access")
+    (action,) = reply.extra["actions"]
+    assert "seen-42" in action["output"]
+    assert "0" in action["output"].split()
+    assert action["exit_code"] == 1
+    assert reply.text == "fine"
+
+
+@needs("claude")
+def test_claude_runs_a_command_and_it_comes_back(home: Path) -> None:
+    command = "echo seen-$((40+2)); false"
+    tool = ("Bash", {"command": command, "description": "try"})
+    reply, _ = ask("claude_exec", home, say=first_then_text(tool), tools=("Bash",),
+                   sandbox="danger-full-access")  # fmt: skip
+    (action,) = reply.extra["actions"]
+    assert "seen-42" in json.dumps(action["output"])
+    assert action["exit_code"] == 1
+    assert reply.text == "fine"
