@@ -14,13 +14,14 @@ export PYTHONUTF8 := 1
 # Set only while a stage runs; inherited, it would send DVC to another repository.
 unexport DVC_ROOT
 
-.PHONY: help run setup test lint bench trial reference clean
+.PHONY: help run setup test lint test-clients bench trial reference clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
 	@echo "make test       set up and run the tests"
 	@echo "make lint       style and types"
 	@echo "make setup      only set up: .venv with pinned packages and the embedded model"
+	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"
 	@echo "make reference  make the reference run anew, from an empty store"
@@ -40,7 +41,7 @@ lint: .venv/ready-dev
 	ruff format --check .
 	mypy --strict stages reports
 
-test-clients: .venv/ready-dev ## the real Codex CLI and Claude Code, where they are installed
+test-clients: .venv/ready-dev
 	python -m pytest tests/test_clients.py -rs
 
 bench: .venv/ready-dev
