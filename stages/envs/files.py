@@ -20,9 +20,16 @@ from stages.envs.protocol import Where
 
 def data_folders(env: str, data_dirs: Sequence[str]) -> list[Path]:
     """Return the folders in which files of `env` are looked for, in order."""
+    root = _project()
     if data_dirs:
-        return [Path(folder) for folder in data_dirs]
-    return sorted(path for path in Path("data").glob(f"{env}*") if path.is_dir())
+        return [root / folder for folder in data_dirs]
+    return sorted(path for path in (root / "data").glob(f"{env}*") if path.is_dir())
+
+
+def _project() -> Path:
+    """Return the nearest folder, from the working directory upwards, that holds `dvc.yaml`."""
+    here = Path.cwd()
+    return next((p for p in (here, *here.parents) if (p / "dvc.yaml").is_file()), here)
 
 
 def find_named(name: str, folders: Sequence[Path], field: str, where: Where) -> Path:
@@ -36,7 +43,7 @@ def find_named(name: str, folders: Sequence[Path], field: str, where: Where) -> 
     """
     found = next(_candidates(name, folders), None)
     if found is None:
-        places = ", ".join(path.as_posix() for path in folders) or "no folder"
+        places = ", ".join(shown(path) for path in folders) or "no folder"
         raise where.error(
             field,
             f"no file {name!r} below {places}",
@@ -61,6 +68,13 @@ def find_known(name: str, sha256: str, folders: Sequence[Path]) -> Path:
         "it has changed since the splits were made" if seen else "it is not there any more",
         "Restore it, or make the splits again: `dvc repro --force split`",
     )
+
+
+def shown(path: Path) -> str:
+    """Return a path as messages name it: from the project's root where it lies inside."""
+    root = _project()
+    inside = path.relative_to(root) if path.is_relative_to(root) else path
+    return inside.as_posix()
 
 
 def file_digest(path: Path) -> str:
