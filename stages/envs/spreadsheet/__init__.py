@@ -1,0 +1,1 @@
+"""Environment `spreadsheet`: write code that changes a workbook as told."""
