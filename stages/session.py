@@ -16,7 +16,7 @@ from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
 from stages.models.prices import price_of
-from stages.models.protocol import Model
+from stages.models.protocol import Model, Reply
 from stages.models.registry import open_model
 from stages.preflight import refuse_left_behind
 from stages.progress import Progress
@@ -60,6 +60,13 @@ class Session:
         else:
             self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
         self.progress.rollout(reused=reused)
+
+    def count_reply(self, reply: Reply, *, reused: bool) -> None:
+        """Count one reply of the optimizer."""
+        if reused:
+            self.meter.reused("optimizer", reply.usage)
+        else:
+            self.meter.made("optimizer", reply.usage, self.cost("optimizer", reply.usage))
 
     def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
         """Return the US dollars that a call of `role` cost, None when its price is unknown."""

@@ -70,7 +70,7 @@ async def train_run(
 ) -> None:
     """Train with an open recorder and write the outputs."""
     workspace = session.place.workspace
-    optimizer = open_optimizer(session.params, session.env)
+    optimizer = open_optimizer(session.params, session.env, session.store, session.count_reply)
     run = Run(
         params=session.params,
         train=tuple(train_items),

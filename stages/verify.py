@@ -265,7 +265,7 @@ async def rerun(
             gaps=_run_name(place, events),
             min_coverage=params.gate.min_coverage,
         ),
-        optimizer=open_optimizer(params, env),
+        optimizer=open_optimizer(params, env, store, lambda reply, *, reused: None),
         history=echo,
         parent=params.skill.parent,
         say=lambda record, state: None,

@@ -32,6 +32,8 @@ COMMANDS = (
     Command("rebuild", "history", "Make all refs/evolution again from the logs."),
     Command("plan", "models", "Forecast calls, tokens and money of a run."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
+    Command("aa-check", "aa_check", "Measure one skill twice: how noisy is the gate here?"),
+    Command("store", "store", "Show what is recorded, and care for it."),
     Command("doctor", "doctor", "Check the set-up and say how to mend what is wrong."),
     Command("ui", "ui", "Follow, start and stop runs on a live page."),
     Command("export", "export", "Write tables, the curve, audits or a SKILL.md to files."),

@@ -1,7 +1,7 @@
 """`skilltrail adopt`: show what a trained skill changes in a live skill file, then write it.
 
-Exit codes: 0 something was accepted by the run (the file was written, or with --propose the
-proposal), 1 nothing was (nothing accepted, or the person said no), 2 wrong use.
+Exit codes: 0 there is something to adopt, and the file (with --propose: the proposal) holds it;
+1 there is nothing, because the run accepted no change or the person said no; 2 wrong use.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from stages.core.diffs import unified_diff
 from stages.core.errors import SkillError, UsageError
 from stages.core.files import write_atomic
 from stages.core.structure import structure_faults
-from stages.history.sources import BEST_SKILL, Project, Skill, find_skill
+from stages.history.sources import Project, Skill, find_skill
 from stages.store.place import find_place
 
 PROPOSAL = Path("reports/out/proposal")
@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def adopt(
     target: Annotated[
         Path, typer.Argument(metavar="FILE", help="Live skill file, or folder for SKILL.md.")
-    ] = BEST_SKILL,
+    ],
     skill: Annotated[
         str, typer.Option(help="best, last, vN, RUN:vN, a DVC experiment, a revision, a file.")
     ] = "best",
@@ -62,8 +62,8 @@ def adopt(
     standing = _standing(path)
     diff = unified_diff(standing, text, path.name)
     if not diff:
-        say(f"nothing to adopt: {path} holds this skill already")
-        raise typer.Exit(1)
+        say(f"{path} holds this skill already")
+        return
     emit(diff)
     if propose:
         write_atomic(proposal / path.name, text)

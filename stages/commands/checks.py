@@ -14,10 +14,10 @@ from pathlib import Path
 
 from stages.core.errors import SkilltrailError
 from stages.core.params import Params, seed_skill_path
+from stages.data.freeze import data_warnings
 from stages.leftovers import Leftovers, find_leftovers
 from stages.models.weights import find_weights
 from stages.preflight import input_paths, left_behind
-from stages.data.freeze import data_warnings
 from stages.store.place import Place
 from stages.workspace import environment_of, load_params
 

@@ -52,7 +52,9 @@ def runs(as_json: JSON = False) -> None:
     """
     from stages.history.runs import run_tree
 
-    rows = run_tree(all_runs(project()))
+    here = project()
+    found = all_runs(here)
+    rows = run_tree(found, trunk_of(here)) if found else []
     if as_json:
         emit_json([row.to_json() for row in rows])
         return
@@ -71,6 +73,14 @@ def runs(as_json: JSON = False) -> None:
             for row in rows
         ],
     )
+
+
+def trunk_of(here: Project) -> str:
+    """Return the label of runs on the branch that is checked out: the tree grows from there."""
+    from stages.history.gitdoor import GitDoor
+    from stages.history.opening import label_of
+
+    return "main" if GitDoor.find(here.root) is None else label_of(here.root, None)
 
 
 def _origin(trunk: str | None, shared: int, parent: tuple[str, int] | None) -> str:

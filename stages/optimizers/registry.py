@@ -1,14 +1,38 @@
-"""Opening the optimizer that params name."""
+"""Opening the optimizer that params name: `rules`, or a prompted one over any model."""
 
 from __future__ import annotations
 
 from stages.core.params import Params
 from stages.envs.protocol import Environment
+from stages.optimizers.llm.ask import Counter, Facts
+from stages.optimizers.llm.opening import open_llm
+from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.protocol import Optimizer
+from stages.optimizers.rules import RulesOptimizer
+
+DEFAULT_WORKERS = 16
 
 
-def open_optimizer(params: Params, env: Environment) -> Optimizer:
-    """Return the optimizer of `optimizer.backend`; `rules` needs no model."""
-    from stages.optimizers.rules import RulesOptimizer
+def open_optimizer(params: Params, env: Environment, facts: Facts, count: Counter) -> Optimizer:
+    """Return the optimizer of `optimizer.backend`.
 
-    return RulesOptimizer(env)
+    Args:
+        facts: where a prompted optimizer keeps its calls and finds them again.
+        count: told of each of its replies, made or recalled.
+    """
+    role = params.optimizer
+    if role.backend == "rules":
+        return RulesOptimizer(env)
+    reflect, aware = params.reflect, params.skill_aware
+    options = LlmOptions(
+        minibatch_size=reflect.minibatch_size,
+        failure_only=reflect.failure_only,
+        workers=role.workers if role.workers else DEFAULT_WORKERS,
+        show=reflect.show,
+        trajectory_chars=reflect.trajectory_chars,
+        skill_aware=aware.enabled,
+        notes_from=aware.source,
+        max_tokens=role.max_tokens,
+        stages={stage: getattr(role.stages, stage) for stage in STAGES},
+    )
+    return open_llm(role, options, facts, env.name, count)
