@@ -41,7 +41,8 @@ def aa_check(
         return
     say(
         f"{told['flipped']} of {told['items']} items flip between two measurements of one "
-        f"skill (rate {told['flip_rate']:.3f}); the gate ({told['rule']}) says: {told['verdict']}"
+        f"skill (rate {told['flip_rate']:.3f}); "
+        f"the gate ({told['rule']}) says: {told['verdict']}"
     )
     say(f"the smallest gain that this split can show is {told['smallest_gain']:.3f}")
     if told["false_accept"]:
