@@ -44,9 +44,9 @@ class RunRow:
         return asdict(self)
 
 
-def run_tree(runs: Mapping[str, Sequence[Event]]) -> list[RunRow]:
-    """Return a row per run, a run after the one it forked from."""
-    names = sorted(runs, key=natural)
+def run_tree(runs: Mapping[str, Sequence[Event]], trunk: str = "main") -> list[RunRow]:
+    """Return a row per run, a run after the one it forked from; `trunk` comes first."""
+    names = sorted(runs, key=lambda name: (name != trunk, natural(name)))
     births = {
         event.id: (name, int(event.data["version"]))
         for name in names
@@ -55,15 +55,15 @@ def run_tree(runs: Mapping[str, Sequence[Event]]) -> list[RunRow]:
     }
     rows: list[RunRow] = []
     for at, name in enumerate(names):
-        trunk, shared = None, 0
+        nearest, shared = None, 0
         for other in names[:at]:
             both = shared_prefix(runs[name], runs[other])
             if both > shared:
-                trunk, shared = other, both
+                nearest, shared = other, both
         differs = ""
-        if trunk is not None:
-            differs = in_words(_at(runs[trunk], shared), _at(runs[name], shared))
-        rows.append(_row(name, runs[name], trunk, shared, differs, births))
+        if nearest is not None:
+            differs = in_words(_at(runs[nearest], shared), _at(runs[name], shared))
+        rows.append(_row(name, runs[name], nearest, shared, differs, births))
     return rows
 
 
@@ -80,7 +80,7 @@ def _at(events: Sequence[Event], index: int) -> Event | None:
 def _row(
     name: str,
     events: Sequence[Event],
-    trunk: str | None,
+    nearest: str | None,
     shared: int,
     differs: str,
     births: Mapping[str, tuple[str, int]],
@@ -95,7 +95,7 @@ def _row(
         name=name,
         events=len(events),
         finished=events[-1].type == "run.finished",
-        forked_from=trunk,
+        forked_from=nearest,
         shared=shared,
         differs=differs,
         parent=None if parent is None else births.get(parent, (parent[:12], -1)),
