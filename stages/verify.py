@@ -10,7 +10,7 @@ every decision right (of a train score, say) is beyond the first level; the othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,6 +36,7 @@ from stages.run import Run
 from stages.store import database
 from stages.store.facts import FactStore
 from stages.store.place import Place
+from stages.store.protocol import Made
 from stages.train import read_seed_skill
 from stages.workspace import environment_of, load_params
 
@@ -232,6 +233,23 @@ class Echo:
         pass
 
 
+class RecordedOnly:
+    """The store as a prompted optimizer sees it: replies are found again, never asked for."""
+
+    def __init__(self, store: FactStore) -> None:
+        self._store = store
+        self.lacks = False
+
+    async def get_or_make(
+        self, kind: str, key: str, make: Callable[[], Awaitable[Mapping[str, Any]]]
+    ) -> Made:
+        value = self._store.get(key)
+        if value is None:
+            self.lacks = True
+            raise UnseenRequest("verify", "a reply is not in the store", "Run `dvc repro`")
+        return Made(value, reused=True)
+
+
 class Uncounted:
     """Counts nothing: no rollout of a verification is new."""
 
@@ -251,8 +269,35 @@ async def rerun(
     why_not = _other_params(params, events)
     if why_not is not None:
         return f"not run again: {why_not}", []
-    echo = Echo(events)
-    run = Run(
+    echo, replies = Echo(events), RecordedOnly(store)
+    lacking = "not run again beyond event {}: a fact is not in the store"
+    try:
+        await train(_run(place, params, env, items, store, replies, echo, events))
+    except Differs as found:
+        if replies.lacks:
+            return lacking.format(echo.next_seq), []
+        if found.stands is None and events[-1].type not in ENDS:
+            return f"all {len(events)} events told again by the loop are the same", []
+        return _difference(found)
+    except UnseenRequest:
+        return lacking.format(echo.next_seq), []
+    except SkilltrailError as error:
+        return f"not run again: {error}", []
+    return "every event told again by the loop is the same", []
+
+
+def _run(
+    place: Place,
+    params: Params,
+    env: Environment,
+    items: Mapping[str, Sequence[Item]],
+    store: FactStore,
+    replies: RecordedOnly,
+    echo: Echo,
+    events: Sequence[Event],
+) -> Run:
+    """Return the run as it was, with doors that only recorded facts come through."""
+    return Run(
         params=params,
         train=tuple(items["train"]),
         selection=tuple(items["selection"]),
@@ -265,22 +310,11 @@ async def rerun(
             gaps=_run_name(place, events),
             min_coverage=params.gate.min_coverage,
         ),
-        optimizer=open_optimizer(params, env, store, lambda reply, *, reused: None),
+        optimizer=open_optimizer(params, env, replies, lambda reply, *, reused: None),
         history=echo,
         parent=params.skill.parent,
         say=lambda record, state: None,
     )
-    try:
-        await train(run)
-    except Differs as found:
-        if found.stands is None and events[-1].type not in ENDS:
-            return f"all {len(events)} events told again by the loop are the same", []
-        return _difference(found)
-    except UnseenRequest:
-        return f"not run again beyond event {echo.next_seq}: a fact is not in the store", []
-    except SkilltrailError as error:
-        return f"not run again: {error}", []
-    return "every event told again by the loop is the same", []
 
 
 def _difference(found: Differs) -> tuple[str, list[Fault]]:
@@ -294,8 +328,6 @@ def _difference(found: Differs) -> tuple[str, list[Fault]]:
 
 def _other_params(params: Params, events: Sequence[Event]) -> str | None:
     """Say which param here is not the one that the run consumed, or None."""
-    if params.optimizer.backend != "rules":
-        return "a model proposed the edits, and it is not asked again"
     for name, recorded in consumed_params(events).items():
         value: Any = params
         for part in name.split("."):
