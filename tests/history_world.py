@@ -29,7 +29,7 @@ from stages.loop import train
 from stages.models.protocol import Model, Reply, Request
 from stages.optimizers.protocol import Answer, StepView
 from stages.rollout import Rollouts
-from stages.run import Run
+from stages.run import History, Run
 from stages.store.null import NullStore
 from stages.store.protocol import Store
 
@@ -159,7 +159,7 @@ class World:
             recorder.close()
         return recorder
 
-    async def train(self, recorder: Recorder) -> None:
+    async def train(self, recorder: History) -> None:
         gate = {"metric": "soft"}
         values = {"env": "toy", "epochs": 2, "batch_size": 4, "lr": 4, "gate": gate}
         params = params_of(values | self.params, {"toy": ToyParams})

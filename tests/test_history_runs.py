@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,7 +28,7 @@ from stages.history.sources import Project, find_skill, open_source, skill_text
 from stages.history.story import Story
 from stages.history.verify import verify_log
 from stages.store.facts import FactStore
-from stages.verify import rescored
+from stages.verify import Differs, Echo, rescored
 
 BASE = {"epochs": 1, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 
@@ -299,3 +300,23 @@ def test_a_damaged_commit_chain_is_named(repo: Path, runs: dict[str, list[Event]
     git(repo, "update-ref", "refs/evolution/main", sha.strip())
     with pytest.raises(FaultError, match="sequence number"):
         open_source(Project(repo, repo), "main")
+
+
+def test_the_loop_told_again_is_held_against_every_event(
+    tmp_path: Path, runs: dict[str, list[Event]]
+) -> None:
+    events = runs["main"]
+    world = World(n_train=12, n_selection=6, params=BASE)
+    echo = Echo(events)
+    asyncio.run(world.train(echo))
+    assert echo.events == events
+    at = first(events, "patch.proposed")
+
+    def change(data: dict[str, object]) -> None:
+        data["reasoning"] = "something else"
+
+    changed = reread(tmp_path, forged(events, at, change))
+    assert verify_log(data_of(changed), "log").faults == []  # beyond the log
+    with pytest.raises(Differs) as found:
+        asyncio.run(world.train(Echo(changed)))
+    assert found.value.told.seq == at + 1
