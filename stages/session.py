@@ -15,6 +15,7 @@ from typing import Any
 from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
+from stages.models.environ import redactor
 from stages.models.prices import price_of
 from stages.models.protocol import Model, Reply
 from stages.models.registry import open_model
@@ -91,7 +92,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     params = load_params(place.workspace)
     refuse_left_behind(place, params)
     env = environment_of(params)
-    ops = Ops(place.state / "ops.jsonl")
+    ops = Ops(place.state / "ops.jsonl", redactor().text)
     started = time.monotonic()
     with FactStore.open(place.root, ops) as store, Progress(section) as progress:
         target = open_model("target", params.target, records=StoredCalls(store))

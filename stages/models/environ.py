@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from stages.core.errors import UsageError
+from stages.core.redact import Redactor, secret_values
 
 _QUOTES = ("'", '"')
 
@@ -46,3 +47,12 @@ def environment(root: Path | None = None) -> Mapping[str, str]:
         merged.update(read_env_file(path.read_text(encoding="utf-8")))
     merged.update({name: value for name, value in os.environ.items() if value})
     return merged
+
+
+def redactor(environ: Mapping[str, str] | None = None) -> Redactor:
+    """Return what hides every secret of the environment and of `.env`, for logs and messages.
+
+    Variables that params name as `key_env` count by their name's shape, so a name such as
+    EXAMPLE_API_KEY is enough.
+    """
+    return Redactor(secret_values(environment() if environ is None else environ))
