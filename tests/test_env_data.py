@@ -107,6 +107,17 @@ def test_where_files_lie_changes_no_item(tmp_path: Path) -> None:
     assert split_digest(one.item for one in here) == split_digest(one.item for one in there)
 
 
+def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("not for the agent", encoding="utf-8")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "link.txt").symlink_to(outside)
+    env = env_of("officeqa", data_dirs=(str(folder),))
+    with pytest.raises(DataError, match="no file 'link.txt'"):
+        env.parse(record("officeqa", source_files="link.txt"), WHERE)
+
+
 def test_pages_of_one_document_are_one_group() -> None:
     env = env_of("docvqa")
     first, second = (
@@ -144,6 +155,9 @@ DAMAGED = [
     ("docvqa", {"image": "documents/own01_1.txt"}, "image"),
     ("docvqa", {"answers": None}, "answer"),
     ("docvqa", {"answers": None, "answer": "['0.28'"}, "answer"),
+    ("docvqa", {"answers": None, "answer": "['0.28' '28 %']"}, "answer"),
+    ("docvqa", {"answers": None, "answer": "[1, 2]"}, "answer"),
+    ("docvqa", {"answers": None, "answer": "[" * 9000}, "answer"),
     ("docvqa", {"image": "i" * 300}, "image"),
     ("officeqa", {"source_files": ""}, "source_files"),
     ("officeqa", {"source_files": "missing.txt"}, "source_files"),
@@ -176,6 +190,26 @@ def test_a_damaged_record_is_refused_by_file_line_and_field(
         env_of(env).parse(record(env, **fields), WHERE)
     assert f"items.jsonl, line 3, field {field!r}" in str(caught.value)
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("cell", "golds"),
+    [
+        ("['0.28']", ["0.28"]),
+        ("""['it''s', "it's"]""", None),
+        ("""["it's", '5"']""", ["it's", '5"']),
+        ('["caf\\u00e9", "a/b"]', ["café", "a/b"]),
+        ("0.28", ["0.28"]),
+        ("[]", []),
+    ],
+)
+def test_a_cell_spells_a_list_or_is_one_answer(cell: str, golds: list[str] | None) -> None:
+    fields = record("docvqa", answers=None, answer=cell)
+    if golds is None:
+        with pytest.raises(DataError, match="without a comma between"):
+            env_of("docvqa").parse(fields, WHERE)
+    else:
+        assert env_of("docvqa").parse(fields, WHERE).gold == golds
 
 
 def test_two_right_options_or_labels_are_refused() -> None:

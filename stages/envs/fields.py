@@ -6,6 +6,9 @@ Ids are data and nothing else: any text is allowed, a whole number counts as its
 from __future__ import annotations
 
 import ast
+import io
+import json
+import tokenize
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -71,15 +74,29 @@ def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
 
 
 def _list_in(cell: str, name: str, where: Where) -> Any:
-    """Return what a CSV cell holds: the list it spells, or itself as the only entry."""
-    if not cell.strip().startswith("["):
-        return [cell] if cell.strip() else None
+    """Return what a CSV cell holds: the list it spells (JSON or Python), or itself alone."""
+    text = cell.strip()
+    if not text.startswith("["):
+        return [cell] if text else None
+    remedy = "Write it as in ['0.28', '28 %'], quotes closed and commas between"
     try:
-        return ast.literal_eval(cell.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
-        raise where.error(
-            name, f"{shown(cell)} is no list", "Write it as in ['0.28', '28 %'], quotes closed"
-        ) from error
+        return json.loads(text)
+    except ValueError:
+        pass
+    except RecursionError as error:
+        raise where.error(name, f"{shown(cell)} is no list", remedy) from error
+    try:
+        found = ast.literal_eval(text)
+        n_texts = sum(
+            token.type == tokenize.STRING
+            for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        )
+    except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError) as error:
+        raise where.error(name, f"{shown(cell)} is no list", remedy) from error
+    # Python reads ['a' 'b'] (as arrays are printed) as one text: two answers would become one.
+    if isinstance(found, list) and n_texts > len(found):
+        raise where.error(name, f"{shown(cell)} has texts without a comma between", remedy)
+    return found
 
 
 def shown(value: Any) -> str:

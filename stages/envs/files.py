@@ -105,7 +105,11 @@ def _candidates(name: str, folders: Sequence[Path]) -> Iterator[Path]:
 
 
 def _is_inside(path: Path, folder: Path) -> bool:
+    """Return whether a file lies in the folder, links followed; DVC may link to its cache."""
     try:
-        return path.is_file() and path.resolve().is_relative_to(folder.resolve())
+        if not path.is_file():
+            return False
+        real, cache = path.resolve(), _project() / ".dvc" / "cache"
     except OSError:  # a name that no file can have, such as one of 300 characters
         return False
+    return real.is_relative_to(folder.resolve()) or real.is_relative_to(cache.resolve())
