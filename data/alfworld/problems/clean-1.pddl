@@ -1,0 +1,52 @@
+(define (problem plan_clean_1)
+(:domain alfred)
+(:objects
+agent1 - agent
+loc_start - location
+loc_bar_0_bar_0_bar_1_bar_30 - location
+loc_bar_1_bar_0_bar_1_bar_30 - location
+loc_bar_2_bar_0_bar_1_bar_30 - location
+DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Sink_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00_bar_SinkBasin - receptacle
+Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+DiningTableType - rtype
+DrawerType - rtype
+SinkBasinType - rtype
+ForkType - otype
+PlateType - otype
+)
+(:init
+(= (total-cost) 0)
+(atLocation agent1 loc_start)
+(receptacleType DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 DiningTableType)
+(receptacleAtLocation DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(canContain DiningTableType ForkType)
+(canContain DiningTableType PlateType)
+(receptacleType Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 DrawerType)
+(receptacleAtLocation Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(openable Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain DrawerType ForkType)
+(canContain DrawerType PlateType)
+(receptacleType Sink_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00_bar_SinkBasin SinkBasinType)
+(receptacleAtLocation Sink_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00_bar_SinkBasin loc_bar_2_bar_0_bar_1_bar_30)
+(canContain SinkBasinType ForkType)
+(canContain SinkBasinType PlateType)
+(objectType Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 ForkType)
+(inReceptacle Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(pickupable Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Fork_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(objectType Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 PlateType)
+(inReceptacle Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(pickupable Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Plate_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+)
+(:goal (and (exists (?r - receptacle ?o - object) (and (objectType ?o ForkType) (receptacleType ?r DiningTableType) (cleanable ?o) (isClean ?o) (inReceptacle ?o ?r)))))
+)

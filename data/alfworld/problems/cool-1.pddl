@@ -1,0 +1,53 @@
+(define (problem plan_cool_1)
+(:domain alfred)
+(:objects
+agent1 - agent
+loc_start - location
+loc_bar_0_bar_0_bar_1_bar_30 - location
+loc_bar_1_bar_0_bar_1_bar_30 - location
+loc_bar_2_bar_0_bar_1_bar_30 - location
+DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Fridge_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+CabinetType - rtype
+DiningTableType - rtype
+FridgeType - rtype
+BowlType - otype
+TomatoType - otype
+)
+(:init
+(= (total-cost) 0)
+(atLocation agent1 loc_start)
+(receptacleType DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 DiningTableType)
+(receptacleAtLocation DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(canContain DiningTableType BowlType)
+(canContain DiningTableType TomatoType)
+(receptacleType Fridge_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 FridgeType)
+(receptacleAtLocation Fridge_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(openable Fridge_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain FridgeType BowlType)
+(canContain FridgeType TomatoType)
+(receptacleType Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 CabinetType)
+(receptacleAtLocation Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(openable Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain CabinetType BowlType)
+(canContain CabinetType TomatoType)
+(objectType Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 TomatoType)
+(inReceptacle Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(pickupable Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Tomato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(objectType Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 BowlType)
+(inReceptacle Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 DiningTable_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(pickupable Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Bowl_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+)
+(:goal (and (exists (?r - receptacle ?o - object) (and (objectType ?o TomatoType) (receptacleType ?r DiningTableType) (coolable ?o) (isCool ?o) (inReceptacle ?o ?r)))))
+)

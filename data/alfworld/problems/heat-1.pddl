@@ -1,0 +1,53 @@
+(define (problem plan_heat_1)
+(:domain alfred)
+(:objects
+agent1 - agent
+loc_start - location
+loc_bar_0_bar_0_bar_1_bar_30 - location
+loc_bar_1_bar_0_bar_1_bar_30 - location
+loc_bar_2_bar_0_bar_1_bar_30 - location
+CounterTop_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Microwave_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+CabinetType - rtype
+CounterTopType - rtype
+MicrowaveType - rtype
+CupType - otype
+PotatoType - otype
+)
+(:init
+(= (total-cost) 0)
+(atLocation agent1 loc_start)
+(receptacleType CounterTop_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 CounterTopType)
+(receptacleAtLocation CounterTop_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(canContain CounterTopType CupType)
+(canContain CounterTopType PotatoType)
+(receptacleType Microwave_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 MicrowaveType)
+(receptacleAtLocation Microwave_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(openable Microwave_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain MicrowaveType CupType)
+(canContain MicrowaveType PotatoType)
+(receptacleType Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 CabinetType)
+(receptacleAtLocation Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(openable Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain CabinetType CupType)
+(canContain CabinetType PotatoType)
+(objectType Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 PotatoType)
+(inReceptacle Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Cabinet_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(pickupable Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Potato_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(objectType Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 CupType)
+(inReceptacle Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 CounterTop_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(pickupable Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Cup_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+)
+(:goal (and (exists (?r - receptacle ?o - object) (and (objectType ?o PotatoType) (receptacleType ?r CounterTopType) (heatable ?o) (isHot ?o) (inReceptacle ?o ?r)))))
+)

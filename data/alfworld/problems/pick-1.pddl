@@ -1,0 +1,45 @@
+(define (problem plan_pick_1)
+(:domain alfred)
+(:objects
+agent1 - agent
+loc_start - location
+loc_bar_0_bar_0_bar_1_bar_30 - location
+loc_bar_1_bar_0_bar_1_bar_30 - location
+Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Cabinet_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+CabinetType - rtype
+ShelfType - rtype
+CupType - otype
+SpoonType - otype
+)
+(:init
+(= (total-cost) 0)
+(atLocation agent1 loc_start)
+(receptacleType Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 ShelfType)
+(receptacleAtLocation Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(canContain ShelfType CupType)
+(canContain ShelfType SpoonType)
+(receptacleType Cabinet_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 CabinetType)
+(receptacleAtLocation Cabinet_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(openable Cabinet_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain CabinetType CupType)
+(canContain CabinetType SpoonType)
+(objectType Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 CupType)
+(inReceptacle Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Cabinet_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(pickupable Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Cup_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(objectType Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 SpoonType)
+(inReceptacle Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(pickupable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+)
+(:goal (and (exists (?r - receptacle ?o - object) (and (objectType ?o CupType) (receptacleType ?r ShelfType) (inReceptacle ?o ?r)))))
+)

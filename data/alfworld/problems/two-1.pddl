@@ -1,0 +1,48 @@
+(define (problem plan_two_1)
+(:domain alfred)
+(:objects
+agent1 - agent
+loc_start - location
+loc_bar_0_bar_0_bar_1_bar_30 - location
+loc_bar_1_bar_0_bar_1_bar_30 - location
+loc_bar_2_bar_0_bar_1_bar_30 - location
+Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+CounterTop_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 - receptacle
+Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 - object
+CounterTopType - rtype
+DrawerType - rtype
+ShelfType - rtype
+SpoonType - otype
+)
+(:init
+(= (total-cost) 0)
+(atLocation agent1 loc_start)
+(receptacleType Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 ShelfType)
+(receptacleAtLocation Shelf_bar__plus_00_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_0_bar_0_bar_1_bar_30)
+(canContain ShelfType SpoonType)
+(receptacleType Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 DrawerType)
+(receptacleAtLocation Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(openable Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(canContain DrawerType SpoonType)
+(receptacleType CounterTop_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 CounterTopType)
+(receptacleAtLocation CounterTop_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(canContain CounterTopType SpoonType)
+(objectType Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 SpoonType)
+(inReceptacle Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 Drawer_bar__plus_01_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_1_bar_0_bar_1_bar_30)
+(pickupable Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Spoon_bar__plus_00_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(objectType Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 SpoonType)
+(inReceptacle Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 CounterTop_bar__plus_02_dot_00_bar__plus_00_dot_00_bar__plus_01_dot_00)
+(objectAtLocation Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00 loc_bar_2_bar_0_bar_1_bar_30)
+(pickupable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(heatable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(coolable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+(cleanable Spoon_bar__plus_01_dot_00_bar__plus_01_dot_00_bar__plus_02_dot_00)
+)
+(:goal (and (exists (?r - receptacle) (and (receptacleType ?r ShelfType) (exists (?o1 - object) (and (objectType ?o1 SpoonType) (inReceptacle ?o1 ?r) (exists (?o2 - object) (and (not (= ?o1 ?o2)) (objectType ?o2 SpoonType) (inReceptacle ?o2 ?r)))))))))
+)

@@ -1,0 +1,1 @@
+"""Environment `alfworld`: household tasks in a text game."""
