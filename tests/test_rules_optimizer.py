@@ -258,11 +258,6 @@ def test_an_environment_without_a_catalogue_is_refused_with_a_way_out() -> None:
         RulesOptimizer(Bare())  # type: ignore[arg-type]
 
 
-def test_whole_documents_are_refused_with_a_way_out() -> None:
-    with pytest.raises(UsageError, match="update_mode"):
-        asyncio.run(RulesOptimizer(ENV).rewrite(view_of(), []))
-
-
 @settings(max_examples=30, deadline=None)
 @given(
     verdicts=st.lists(st.sampled_from(["accepted", "rejected"]), max_size=14),

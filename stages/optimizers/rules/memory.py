@@ -12,13 +12,20 @@ from dataclasses import dataclass
 
 from stages.core.edit import Edit, EditStatus
 from stages.optimizers.protocol import StepRecord
+from stages.optimizers.rules.writing import as_edit
 
 # An edit without its ids: two edits with the same face do the same to the same document.
 Face = tuple[str, str, str]
 
 
 def face(edit: Edit) -> Face:
-    return (edit.op, edit.target.strip(), edit.content.strip())
+    """Return what an edit does, whatever the update mode calls it and wherever it inserts."""
+    op, target = edit.op, edit.target.strip()
+    if op == "suggest":
+        op = as_edit(edit).op
+    if op == "insert_after":
+        op, target = "append", ""
+    return (op, target, edit.content.strip())
 
 
 def faces(edits: Iterable[Edit]) -> frozenset[Face]:
@@ -72,4 +79,6 @@ def recall(history: Sequence[StepRecord]) -> Memory:
 
 def _applied(record: StepRecord) -> frozenset[Face]:
     applied = {r.edit for r in record.results if r.status is EditStatus.APPLIED}
+    if applied and all(edit.op in ("suggest", "rewrite") for edit in record.edits):
+        return faces(record.edits)  # they are in the document that was written of them
     return faces(edit for edit in record.edits if edit.id in applied)

@@ -16,8 +16,10 @@ from stages.core.patch import Patch
 from stages.envs.protocol import Environment
 from stages.envs.teaching import Teachable
 from stages.optimizers.protocol import Answer, EpochView, StepView
+from stages.optimizers.rules.epochs import guidance, memory_text
 from stages.optimizers.rules.memory import face
 from stages.optimizers.rules.plan import Plan, make_plan
+from stages.optimizers.rules.writing import as_edit, written
 
 TAG = "rules/1"
 
@@ -96,28 +98,22 @@ class RulesOptimizer:
         )
 
     async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
-        """Refuse: rules edit a document, they do not write one.
-
-        Raises:
-            UsageError: always.
-        """
-        raise UsageError(
-            "update_mode with optimizer.backend: rules",
-            "rules cannot write whole documents",
-            "set update_mode to patch, or choose a prompted optimizer backend",
-        )
+        """Return the document with the suggested texts added, put in place or taken out."""
+        text = written(view.skill, [as_edit(suggestion) for suggestion in suggestions])
+        return Answer(text, f"{len(suggestions)} suggestions followed", TAG)
 
     async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
         """Return the notes without repeats, in their order."""
         return Answer(list(dict.fromkeys(notes)), "repeats taken out", TAG)
 
     async def guide(self, view: EpochView) -> Answer:
-        """Return None: what rules know of an epoch is in the document and the history."""
-        return Answer(None, "rules write no guidance", TAG)
+        """Return a catalogue line against what still fails, or None when nothing is left."""
+        line = guidance(view, self._env)
+        return Answer(line, "against the most frequent failure of the epoch", TAG)
 
     async def remember(self, view: EpochView) -> Answer:
-        """Return no memory: rules read the history itself at each step."""
-        return Answer("", "rules read the history itself", TAG)
+        """Return how often each sort of change was kept and lost."""
+        return Answer(memory_text(view.history), "counted over all steps so far", TAG)
 
     async def close(self) -> None:
         """Nothing is held."""

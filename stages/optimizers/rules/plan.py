@@ -8,16 +8,18 @@ is not tried again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from stages.core.edit import Edit
 from stages.core.tokens import count_tokens
 from stages.envs.teaching import Teachable
 from stages.optimizers.protocol import StepView
+from stages.optimizers.rules.epochs import weights
 from stages.optimizers.rules.lessons import read_lessons, sort_evidence
 from stages.optimizers.rules.memory import face, recall
 from stages.optimizers.rules.moves import Desk, advise, drop, grow, swap
+from stages.optimizers.rules.writing import in_mode
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,11 @@ def make_plan(view: StepView, env: Teachable) -> Plan:
         return Plan((), "the document has the full score already", types)
     for name, move in _agenda(desk):
         for edits in move:
-            if edits and _fits(view, edits) and not desk.memory.forbids(edits):
-                return Plan(tuple(edits), name, types)
+            if not edits or not _fits(view, edits):
+                continue
+            proposed = in_mode(view, edits)
+            if not desk.memory.forbids(proposed):
+                return Plan(tuple(proposed), name, types)
     return Plan((), "every move on this document has lost", types)
 
 
@@ -68,15 +73,18 @@ def _agenda(desk: Desk) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
         yield from _bold(desk, most)
     if stalled in (1, 2):
         yield "one half of what lost", _half(desk)
-    single: Sequence[tuple[str, Callable[[], Iterator[list[Edit]]]]] = (
-        ("one example swapped", lambda: swap(desk, 1)),
-        ("one example more", lambda: grow(desk, 1) if desk.room else iter(())),
-        ("one instruction line more", lambda: advise(desk)),
-        ("one part less", lambda: drop(desk)),
-    )
-    for turn in range(len(single)):
-        name, move = single[(stalled + turn) % len(single)]
-        yield name, move()
+    single: Mapping[str, Callable[[], Iterator[list[Edit]]]] = {
+        "example swapped": lambda: swap(desk, 1),
+        "example added": lambda: grow(desk, 1) if desk.room else iter(()),
+        "line added": lambda: advise(desk),
+        "part removed": lambda: drop(desk),
+    }
+    # Turn by turn; what the meta skill knows to win comes before what it knows to lose.
+    names = list(single)
+    turns = names[stalled % len(names) :] + names[: stalled % len(names)]
+    share = weights(desk.view.meta_skill)
+    for name in sorted(turns, key=lambda name: -share[name]):
+        yield f"one {name}", single[name]()
 
 
 def _bold(desk: Desk, most: int) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
