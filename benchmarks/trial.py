@@ -1,0 +1,150 @@
+"""Train on items that nothing here was tuned to, and evaluate on held-out ones.
+
+    python -m benchmarks.trial                 both sets, default params
+    python -m benchmarks.trial --set space     one of them
+
+Two small sets of extraction questions are generated (40 train, 40 selection, 100 test items
+each), put in through `data.split_dir` into a clone of this repository, and trained with the
+default params. Neither was looked at while the optimizer was written. Takes some minutes each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = {"train": 40, "selection": 40, "test": 100}
+Facts = dict[str, str]
+
+NAMES = ["Adela", "Brun", "Cosmo", "Daria", "Edwin", "Fatou", "Goran", "Hilde", "Imre", "Jonas"]
+SURNAMES = ["Abel", "Bekker", "Castellan", "Dvorak", "Eriksen", "Falk", "Grieg", "Haldane"]
+
+
+def person(dice: random.Random) -> str:
+    return f"{dice.choice(NAMES)} {dice.choice(SURNAMES)}"
+
+
+def space(dice: random.Random) -> tuple[str, Facts]:
+    """Return a text on a probe and (question, answer) pairs."""
+    probe = (
+        dice.choice(["Petrel", "Quasar", "Rowan", "Saffron", "Tansy"])
+        + f" {dice.randint(2, 9)}"
+    )
+    month = dice.choice(["March", "June", "October"])
+    day = f"{dice.randint(1, 28)} {month} {dice.randint(1990, 2040)}"
+    weight = f"{dice.randrange(300, 4000, 10):,} kg"
+    site = dice.choice(["Alvand", "Borealis Point", "Cape Teal", "Duna Field"])
+    moon = dice.choice(["Io", "Triton", "Rhea", "Ariel", "Dione"])
+    fuel = dice.choice(["hydrazine", "xenon", "methane", "krypton"])
+    chief = person(dice)
+    text = (
+        f"The probe {probe} left {site} on {day}. It weighs {weight}, runs on {fuel} and is "
+        f"bound for the moon {moon}. {chief} leads the mission."
+    )
+    return text, {
+        "When was the probe launched?": day,
+        "How heavy is the probe?": weight,
+        "Which moon is the probe bound for?": moon,
+        "Who leads the mission?": chief,
+        "Where was the probe launched?": site,
+        "What does the probe run on?": fuel,
+    }
+
+
+def court(dice: random.Random) -> tuple[str, Facts]:
+    """Return a text on a court case and (question, answer) pairs."""
+    case = f"{dice.choice('KLMPR')}-{dice.randint(100, 999)}/{dice.randint(10, 40)}"
+    judge, accused = person(dice), person(dice)
+    fine = f"${dice.randrange(200, 9000, 50):,}"
+    offence = dice.choice(["forgery", "arson", "smuggling", "fraud", "trespass"])
+    months = f"{dice.randint(3, 48)} months"
+    city = dice.choice(["Ardal", "Bexford", "Corvane", "Dunmore", "Eskil"])
+    text = (
+        f"In case {case} the court of {city} found {accused} guilty of {offence}. "
+        f"Judge {judge} set a term of {months} and a fine of {fine}."
+    )
+    return text, {
+        "What is the number of the case?": case,
+        "Who was found guilty?": accused,
+        "Who was the judge?": judge,
+        "How high was the fine?": fine,
+        "What was the crime?": offence,
+        "How long is the term?": months,
+        "In which city is the court?": city,
+    }
+
+
+SETS: dict[str, Callable[[random.Random], tuple[str, Facts]]] = {"space": space, "court": court}
+
+
+def items(name: str, count: int) -> Iterator[dict[str, Any]]:
+    """Yield `count` items, one question a text."""
+    dice = random.Random(f"trial {name}")
+    for number in range(count):
+        text, facts = SETS[name](dice)
+        question = dice.choice(sorted(facts))
+        yield {
+            "id": f"{name}-{number}",
+            "question": question,
+            "context": text,
+            "answers": [facts[question]],
+        }
+
+
+def run(name: str) -> dict[str, Any]:
+    """Train on one set in a clone and return its summary."""
+    folder = Path(tempfile.mkdtemp(prefix="trial-"))
+    try:
+        subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder / "run")], check=True)
+        splits = folder / "run/data/trial"
+        splits.mkdir()
+        made = items(name, sum(SIZES.values()))
+        for split, size in SIZES.items():
+            lines = (json.dumps(next(made), ensure_ascii=False) + "\n" for _ in range(size))
+            path = splits / f"{split}.jsonl"
+            path.write_text("".join(lines), encoding="utf-8", newline="\n")
+        environ = {k: v for k, v in os.environ.items() if k != "DVC_ROOT"}
+        for command in (
+            ["dvc", "exp", "run", "--quiet", "-S", "data.split_dir=data/trial"],
+            ["stages.cli", "summary", "--json"],
+        ):
+            done = subprocess.run(
+                [sys.executable, "-m", *command],
+                cwd=folder / "run",
+                env=environ,
+                check=True,
+                stdout=subprocess.PIPE,
+            )
+        told: dict[str, Any] = json.loads(done.stdout)
+        return told
+    finally:
+        shutil.rmtree(folder)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--set", choices=sorted(SETS))
+    chosen = options.parse_args().set
+    for name in [chosen] if chosen else sorted(SETS):
+        told = run(name)
+        test, saved = told["scores"]["test"], told["early_stopping"]
+        sys.stdout.write(
+            f"{name}: held-out exact match {test['seed']:.2f} -> {test['best']:.2f} "
+            f"({test['gain']:+.2f}, {test['gain_low']:+.2f} to {test['gain_high']:+.2f}), "
+            f"{told['calls']['made']} calls, {told['scores']['steps']} steps, "
+            f"{saved['saved']} of {saved['of']} rollouts of rejected candidates saved\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
