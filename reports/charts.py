@@ -87,7 +87,7 @@ def interval_chart(rows: Sequence[tuple[str, str, float, float, float]]) -> str:
 
     `rows` are (label, class, mean, low, high).
     """
-    width, left, height = 440.0, 52.0, 22.0 * len(rows) + 30
+    width, left, height = 352.0, 44.0, 22.0 * len(rows) + 30
 
     def x(score: float) -> float:
         return left + (width - left - 20) * score

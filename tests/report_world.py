@@ -65,7 +65,10 @@ class HostileOptimizer(Whole):
         answer = await super().reflect(view)
         patch = answer.value[0]
         bad = HOSTILE[view.step % len(HOSTILE)]
-        edits = [replace(edit, reason=bad) for edit in patch.edits]
+        edits = [
+            replace(edit, reason=bad, content=f"{edit.content}\n- {HOSTILE[n % 3]}")
+            for n, edit in enumerate(patch.edits)
+        ]
         edits += [replace(edits[-1], content=f"- {one}") for one in HOSTILE[:3]]
         types = dict.fromkeys(patch.items, bad[:40])
         return replace(
@@ -85,7 +88,7 @@ class HostileModel(ToyModel):
 
 def hostile_items(split: str) -> tuple[Item, ...]:
     return tuple(
-        Item(f"{item.id} {HOSTILE[n % len(HOSTILE)][:200]}", item.input, HOSTILE[n % 7])
+        Item(f"{item.id} {HOSTILE[n % len(HOSTILE)][:200]}", item.input, item.gold)
         for n, item in enumerate(items_of(split))
     )
 

@@ -13,8 +13,9 @@ from reports.book import Facts, book_of, read_facts
 from reports.book.strings import LEVELS, Strings, cut
 from reports.book.versions import runs_of
 from reports.build import build
-from reports.page import inert, page, shown
-from stages.history.log import read_log
+from reports.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
+from stages.history.events import Event
+from stages.history.log import follow, read_log
 from stages.history.replay import versions
 
 
@@ -107,11 +108,24 @@ def test_without_exports_the_page_stands_without_trajectories(project: Project) 
     assert book["run"]["facts"] is False
 
 
-def test_the_trust_box_names_a_forged_score(project: Project) -> None:
+def test_the_trust_box_says_what_was_checked(project: Project) -> None:
     book = book_of(project.training, project.evaluation, Facts())
     found = {row["what"]: row["verdict"] for row in book["trust"]}
     assert found["Chain"] == found["Coverage"] == "good"
     assert "Selection-to-test gap" in found
+
+
+def test_the_trust_box_names_a_verdict_that_does_not_follow(project: Project) -> None:
+    forged: list[Event] = []
+    for event in project.training:
+        data = dict(event.data)
+        if event.type == "gate.judged" and data["verdict"] == "rejected":
+            data["saved"] += 1
+        forged.append(follow(forged[-1] if forged else None, event.type, data))
+    found = {row["what"]: row for row in book_of(forged, [], Facts())["trust"]}
+    assert found["Chain"]["verdict"] == "good"
+    assert found["Decisions"]["verdict"] == "bad"
+    assert "gate.judged" in found["Decisions"]["found"]
 
 
 def test_an_unfinished_log_has_a_page_at_every_length(project: Project) -> None:
@@ -200,3 +214,11 @@ def test_every_ability_has_its_events_on_the_page(project: Project) -> None:
     assert log - packed == {"run.started", "rollouts.scored"}
     assert {"slow_update.compared", "meta_skill.written", "appendix.proposed"} <= packed
     assert EVERYTHING["epochs"] == max(row[1] for row in book["curve"])
+
+
+def test_no_two_parts_of_the_script_share_a_name() -> None:
+    text = "".join(asset(name) for name in (*SCRIPTS, *LIVE_SCRIPTS))
+    names = re.findall(r"^(?:async )?(?:function|const|let|class) ([A-Za-z_]\w*)", text, re.M)
+    assert sorted(names) == sorted(set(names))
+    assert "innerHTML" not in text
+    assert "eval(" not in text

@@ -58,6 +58,7 @@ function account(chapter) {
     "appendix.proposed": (event) => part("Notes", editList(idsOf(event.packed))),
     "slow_update.compared": (event) => part("Comparison of epochs", comparison(event.packed)),
     "slow_update.proposed": (event) => part("Guidance", el("p", {}, S(event.packed.reasoning)), editList(idsOf(event.packed))),
+    "compaction.proposed": (event) => part("Compaction", el("p", {}, S(event.packed.reasoning)), editList(idsOf(event.packed))),
     "meta_skill.written": (event) => part("Meta skill", el("pre", {}, S(event.packed.text))),
     "candidate.built": (event) => part("Application", application(event.packed)),
     "gate.judged": (event) => part("Verdict", judgement(event.packed)),

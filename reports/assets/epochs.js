@@ -65,7 +65,7 @@ function trust(node) {
   fill(node, trustList(book.trust),
     el("h3", {}, "The frozen model"),
     el("dl", { class: "facts" }, target.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    el("p", { class: "note" }, "Checked while this page was made. `skilltrail verify` also checks the recorded rollouts and the commits.",
+    el("p", { class: "note" }, "Checked while this page was made. ", el("code", {}, "skilltrail verify"), " also checks the recorded rollouts and the commits.",
       book.longest < 20000 ? ` Texts longer than ${whole(book.longest)} characters are shortened here; the store has them whole.` : ""));
 }
 

@@ -1,6 +1,6 @@
 // The form of params, made from the schema; before a run starts, doctor and plan are shown.
 let formData = null;
-const changes = new Map();
+const edited = new Map();
 
 VIEWS.push(["start", "Start"]);
 DRAW.start = async (node) => {
@@ -10,7 +10,7 @@ DRAW.start = async (node) => {
     fill(node, el("p", { class: "bad", role: "alert" }, error.message));
     return;
   }
-  fill(node, el("p", {}, "What is left as it is runs as `dvc repro`; any change makes it an experiment, `dvc exp run -S …`."),
+  fill(node, el("p", {}, "Left as it is, this is ", el("code", {}, "dvc repro"), "; with any change it is an experiment, ", el("code", {}, "dvc exp run -S …"), "."),
     el("form", { onsubmit: (event) => { event.preventDefault(); checkRun(); } },
       fields(formData.schema.properties, ""),
       el("p", { class: "controls" }, el("button", { type: "submit" }, "Check"), el("span", { id: "changed", class: "note" }, told()))),
@@ -30,11 +30,11 @@ function fields(properties, prefix) {
 
 function knob(key, schema) {
   const id = `knob-${key}`;
-  const value = changes.has(key) ? changes.get(key) : formData.values[key];
+  const value = edited.has(key) ? edited.get(key) : formData.values[key];
   const types = [].concat(schema.type);
   const set = (fresh) => {
-    if (JSON.stringify(fresh) === JSON.stringify(formData.values[key])) changes.delete(key);
-    else changes.set(key, fresh);
+    if (JSON.stringify(fresh) === JSON.stringify(formData.values[key])) edited.delete(key);
+    else edited.set(key, fresh);
     byId("changed").replaceChildren(told());
   };
   let input;
@@ -62,11 +62,11 @@ function typed(text, types) {
   }
 }
 
-const told = () => (changes.size ? [...changes].map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ") : "no change");
+const told = () => (edited.size ? [...edited].map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(", ") : "no change");
 
 async function checkRun() {
   const node = byId("checked");
-  const params = Object.fromEntries(changes);
+  const params = Object.fromEntries(edited);
   fill(node, el("p", {}, "Checking …"));
   try {
     const found = await ask("/api/check", { params });

@@ -5,7 +5,7 @@ function runs(node) {
   if (book.runs.length < 2) {
     fill(node, el("p", {}, `This page holds one run, ${book.run.id.slice(0, 12)}.`,
       book.run.parent ? ` It goes on from event ${book.run.parent.slice(0, 12)} of another run.` : ""),
-    el("p", { class: "note" }, "`skilltrail export --html FILE --runs` puts every run of this repository on one page; `skilltrail ui` shows them as they go."));
+    el("p", { class: "note" }, el("code", {}, "skilltrail export --html FILE --runs"), " puts every run of this repository on one page; ", el("code", {}, "skilltrail ui"), " shows them as they go."));
     return;
   }
   const chosen = new Set(book.runs.slice(0, 6).map((run) => run.name));

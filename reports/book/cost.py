@@ -20,6 +20,7 @@ OPTIMIZER = {
     "candidate.built": "rewrite",
     "appendix.proposed": "notes",
     "slow_update.proposed": "slow update",
+    "compaction.proposed": "compaction",
     "meta_skill.written": "meta skill",
     "reply.rejected": "unusable replies",
 }

@@ -1,0 +1,192 @@
+"""Exports hold what the log holds; a live skill changes only after its diff was shown."""
+
+import csv
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from report_world import Project, make_project
+
+from reports.charts import run_chart, standalone
+from reports.flat import TABLES, columns_of, csv_text, table_of
+from stages.core.errors import SkillError, UsageError
+from stages.history.replay import version_of
+from stages.skill_file import skill_md, slug
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("export"), {"epochs": 2, "batch_size": 4})
+
+
+def skilltrail(project: Project, *args: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "stages.cli", *args],
+        cwd=project.folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    kept = (".skilltrail", "reports")
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.relative_to(folder).parts[0] not in kept
+    }
+
+
+def test_tables_are_written_in_each_form(project: Project, tmp_path: Path) -> None:
+    comma, plain = tmp_path / "a.csv", tmp_path / "a.json"
+    done = skilltrail(
+        project, "export", "--table", "rollouts", "--csv", str(comma), "--json", str(plain)
+    )
+    assert done.returncode == 0, done.stderr
+    with comma.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    asked = [
+        row
+        for event in [*project.training, *project.evaluation]
+        if event.type == "rollouts.scored"
+        for row in event.data["items"]
+    ]
+    assert [row["item"] for row in rows] == [row["item"] for row in asked]
+    assert [float(row["soft"]) for row in rows] == [row["soft"] for row in asked]
+    assert json.loads(plain.read_text(encoding="utf-8"))[0]["key"] == asked[0]["key"]
+
+
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_every_row_has_every_column(project: Project, name: str) -> None:
+    rows = table_of(name, project.training, project.evaluation)
+    assert rows
+    assert all(set(row) == set(columns_of(name)) for row in rows)
+
+
+def test_a_text_cannot_become_a_formula() -> None:
+    text = csv_text([{"a": "=HYPERLINK(1)", "b": -1.5}, {"a": "@x", "b": None}], ("a", "b"))
+    assert text == "a,b\n'=HYPERLINK(1),-1.5\n'@x,\n"
+
+
+def test_parquet_is_written_or_its_lack_is_said(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "a.parquet"
+    done = skilltrail(project, "export", "--parquet", str(target))
+    if importlib.util.find_spec("pyarrow") is None:
+        assert done.returncode == 2
+        assert b"pip install pyarrow" in done.stderr
+        assert not target.exists()
+    else:
+        assert done.returncode == 0, done.stderr
+        assert target.read_bytes().startswith(b"PAR1")
+
+
+def test_the_curve_is_a_picture_of_its_own(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "curve.svg"
+    assert skilltrail(project, "export", "--curve", str(target)).returncode == 0
+    drawn = target.read_text(encoding="utf-8")
+    assert drawn.count("<svg") == drawn.count("</svg>") == 1
+    assert "<a " not in drawn
+    assert "href" not in drawn
+
+
+def test_a_chart_of_nothing_is_drawn_too() -> None:
+    assert "No step yet" in standalone(run_chart([], None))
+
+
+def test_audits_of_all_versions_are_markdown(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "audit.md"
+    done = skilltrail(project, "export", "--audit", str(target))
+    assert done.returncode == 0, done.stderr
+    assert target.read_text(encoding="utf-8").startswith("# Why each change was made\n")
+
+
+def test_nothing_asked_is_wrong_use(project: Project) -> None:
+    assert skilltrail(project, "export").returncode == 2
+
+
+def test_skill_md_has_a_name_and_a_description_and_the_skill_unchanged() -> None:
+    text = skill_md("# T\n\n- a\n", "trees", "Use when: trees are named")
+    assert text == (
+        '---\nname: trees\ndescription: "Use when: trees are named"\n---\n\n# T\n\n- a\n'
+    )
+
+
+def test_skill_md_keeps_what_the_frontmatter_says() -> None:
+    text = skill_md("---\nname: a\nlicense: MIT\ndescription: |\n  long\n---\nb\n", None, "d")
+    assert text == '---\nname: a\ndescription: "d"\nlicense: MIT\n---\nb\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "description"),
+    [("No Good", "d"), ("a" * 65, "d"), ("a", " "), ("a", "d" * 1025), ("a", "<b>")],
+)
+def test_unusable_names_and_descriptions_are_refused(name: str, description: str) -> None:
+    with pytest.raises(UsageError):
+        skill_md("x\n", name, description)
+
+
+def test_broken_frontmatter_is_refused() -> None:
+    with pytest.raises(SkillError):
+        skill_md("---\n- a\n---\nx\n", "a", "d")
+
+
+def test_a_name_is_made_of_anything() -> None:
+    assert slug("Text QA, v2") == "text-qa-v2"
+    assert slug("…") == "skill"
+
+
+def test_a_proposal_leaves_the_live_skill_untouched(project: Project, tmp_path: Path) -> None:
+    live = tmp_path / "live.md"
+    live.write_text("# Mine\n", encoding="utf-8")
+    done = skilltrail(project, "adopt", str(live), "--propose")
+    assert done.returncode == 0, done.stderr
+    assert live.read_text(encoding="utf-8") == "# Mine\n"
+    proposal = project.folder / "reports/out/proposal"
+    best = version_of(project.training, "best").text
+    assert (proposal / "live.md").read_text(encoding="utf-8") == best
+    assert (proposal / "live.md.diff").read_bytes() == done.stdout
+    assert b"-# Mine\n" in done.stdout
+
+
+def test_when_nothing_was_accepted_there_is_no_proposal(
+    project: Project, tmp_path: Path
+) -> None:
+    done = skilltrail(
+        project, "adopt", str(tmp_path / "live.md"), "--skill", "seed", "--propose"
+    )
+    assert done.returncode == 1
+    assert not (project.folder / "reports/out/proposal").exists()
+    assert not (tmp_path / "live.md").exists()
+
+
+def test_adopting_shows_the_diff_and_writes_that_file_alone(
+    project: Project, tmp_path: Path
+) -> None:
+    live = tmp_path / "live.md"
+    before = files(project.folder)
+    done = skilltrail(project, "adopt", str(live), "--skill", "v1", "--yes")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(b"--- a/live.md\n")
+    assert live.read_text(encoding="utf-8") == version_of(project.training, 1).text
+    assert files(project.folder) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["live.md"]
+
+
+def test_nobody_to_ask_writes_nothing(project: Project, tmp_path: Path) -> None:
+    live = tmp_path / "live.md"
+    assert skilltrail(project, "adopt", str(live)).returncode == 2
+    assert not live.exists()
+
+
+def test_a_folder_gets_a_skill_md(project: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "trees"
+    folder.mkdir()
+    assert skilltrail(project, "adopt", str(folder), "--yes").returncode == 0
+    assert (folder / "SKILL.md").read_text(encoding="utf-8").startswith("---\nname: toy\n")

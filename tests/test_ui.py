@@ -1,0 +1,275 @@
+"""The live page: who may ask, what a run does now, and that it survives what a run does."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_world import Project, make_project
+
+starlette = pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
+
+from stages.core.errors import ParamError, UsageError  # noqa: E402
+from stages.store.place import Place  # noqa: E402
+from stages.ui import options, watch  # noqa: E402
+from stages.ui.app import Live  # noqa: E402
+from stages.ui.asking import Ask  # noqa: E402
+from stages.ui.guard import Guard, is_loopback  # noqa: E402
+from stages.ui.runner import Runner  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[1]
+OWN = {"host": "127.0.0.1:8631"}
+CHANGE = {**OWN, "x-skilltrail": "1", "content-type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    made = make_project(tmp_path_factory.mktemp("ui"), {"epochs": 1, "batch_size": 4})
+    (made.folder / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    return made
+
+
+def live(folder: Path) -> Live:
+    place = Place(folder, folder)
+    return Live(place, lambda: {}, Ask(place))
+
+
+def guard(folder: Path, token: str | None = None) -> Guard:
+    return Guard(live(folder).app(), port=8631, token=token)
+
+
+def ask(
+    app: Any, path: str, headers: dict[str, str], method: str = "GET", body: bytes = b""
+) -> tuple[int, dict[str, str], bytes]:
+    """Send one request to an ASGI application, as the bytes of a client would make it."""
+    path, _, query = path.partition("?")
+    if method != "GET":
+        headers = {"content-length": str(len(body)), **headers}
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": method,
+        "scheme": "http", "path": path, "raw_path": path.encode(), "root_path": "",
+        "query_string": query.encode(), "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 8631),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }  # fmt: skip
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    answered = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], answered, b"".join(part.get("body", b"") for part in sent[1:])
+
+
+def test_the_page_is_served_with_a_strict_policy(project: Project) -> None:
+    status, headers, body = ask(guard(project.folder), "/", OWN)
+    assert status == 200
+    policy = headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "access-control-allow-origin" not in headers
+    assert b'id="now"' in body
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.invalid:8631"},
+        {"host": "evil.invalid"},
+        {"host": "127.0.0.1:9999"},
+        {"host": "127.0.0.1.evil.invalid:8631"},
+        {},
+        {**OWN, "origin": "http://evil.invalid"},
+        {**OWN, "origin": "null"},
+        {**OWN, "origin": "https://127.0.0.1:8631"},
+        {**OWN, "origin": "http://localhost:9999"},
+        {**OWN, "sec-fetch-site": "cross-site"},
+        {**OWN, "sec-fetch-site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/state", "/api/stream", "/api/params"])
+def test_another_site_gets_nothing(
+    project: Project, path: str, headers: dict[str, str]
+) -> None:
+    status, _, body = ask(guard(project.folder), path, headers)
+    assert status in (403, 421)
+    assert b"toy" not in body
+
+
+def test_a_link_from_elsewhere_may_open_the_page_but_ask_for_no_data(project: Project) -> None:
+    visit = {**OWN, "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    visit["sec-fetch-dest"] = "document"
+    app = guard(project.folder)
+    assert ask(app, "/", visit)[0] == 200
+    assert ask(app, "/api/state", visit)[0] == 403
+    assert ask(app, "/", {**visit, "sec-fetch-dest": "iframe"})[0] == 403
+
+
+@pytest.mark.parametrize("missing", ["x-skilltrail", "content-type"])
+def test_a_change_needs_what_no_form_can_send(project: Project, missing: str) -> None:
+    headers = {name: value for name, value in CHANGE.items() if name != missing}
+    assert ask(guard(project.folder), "/api/start", headers, "POST", b"{}")[0] == 403
+    assert not (project.folder / ".skilltrail/ui.json").exists()
+
+
+def test_a_form_encoded_change_is_refused(project: Project) -> None:
+    headers = {**CHANGE, "content-type": "text/plain"}
+    assert ask(guard(project.folder), "/api/stop", headers, "POST", b"{}")[0] == 403
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/params.yaml", "/.git/config", "//etc"],
+)
+def test_no_path_reaches_a_file(project: Project, path: str) -> None:
+    status, _, body = ask(guard(project.folder), path, OWN)
+    assert status == 404
+    assert b"root:" not in body
+
+
+@pytest.mark.parametrize("run", ["../../etc/passwd", "..", "skills/events.jsonl", "", "\x00"])
+def test_runs_are_looked_up_and_never_opened_by_path(project: Project, run: str) -> None:
+    assert ask(guard(project.folder), f"/?run={run}", OWN)[0] == 404
+
+
+def test_beyond_loopback_everything_needs_the_token(project: Project) -> None:
+    app = guard(project.folder, token="right")
+    for path in ("/", "/api/state", "/api/stream", "/api/params"):
+        assert ask(app, path, OWN)[0] == 401
+        assert ask(app, path, {**OWN, "authorization": "Bearer wrong"})[0] == 401
+        assert ask(app, path, {**OWN, "cookie": "skilltrail-token=wrong"})[0] == 401
+    assert ask(app, "/api/start", CHANGE, "POST", b"{}")[0] == 401
+    assert ask(app, "/?token=wrong", OWN)[0] == 401
+    status, headers, _ = ask(app, "/?token=right", OWN)
+    assert (status, headers["location"]) == (303, "/")
+    assert "HttpOnly; SameSite=Strict" in headers["set-cookie"]
+    cookie = headers["set-cookie"].split(";")[0]
+    assert ask(app, "/api/state", {**OWN, "cookie": cookie})[0] == 200
+    assert ask(app, "/api/state", {**OWN, "authorization": "Bearer right"})[0] == 200
+
+
+def test_only_loopback_goes_without_a_token() -> None:
+    assert [is_loopback(h) for h in ("127.0.0.1", "::1", "localhost", "127.9.9.9")] == [
+        True
+    ] * 4
+    assert [is_loopback(h) for h in ("0.0.0.0", "::", "10.0.0.1", "host")] == [False] * 4
+
+
+def test_a_body_too_large_is_refused(project: Project) -> None:
+    headers = {**CHANGE, "content-length": "9999999"}
+    assert ask(guard(project.folder), "/api/start", headers, "POST", b"{}")[0] == 413
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b"{", b'{"params": 3}', b'{"params": {"lr": "x"}}']
+)
+def test_unusable_params_start_nothing(project: Project, body: bytes) -> None:
+    status, _, said = ask(guard(project.folder), "/api/start", CHANGE, "POST", body)
+    assert status == 400
+    assert json.loads(said)["error"]
+    assert not (project.folder / ".skilltrail/ui.json").exists()
+
+
+def test_the_state_tells_the_run(project: Project) -> None:
+    state = json.loads(ask(guard(project.folder), "/api/state", OWN)[2])
+    assert state["run"] == "last"
+    assert state["events"] == len(project.training)
+    assert state["now"]["tail"][-1].startswith(f"{len(project.training)} run: finished")
+
+
+def test_an_empty_project_has_a_page_too(tmp_path: Path) -> None:
+    status, _, body = ask(guard(tmp_path), "/", OWN)
+    assert status == 200
+    assert b"Nothing trained yet" in body
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Path:
+    """A live log whose lock this process holds, cut in the middle of a step."""
+    folder = tmp_path / ".skilltrail/runs/0123456789abcdef"
+    folder.mkdir(parents=True)
+    (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
+    from stages.store.owner import this_process
+
+    (folder / "lock").write_text(json.dumps(this_process().to_json()), encoding="utf-8")
+    return folder / "events.jsonl"
+
+
+def test_the_six_stages_follow_the_events(project: Project, running: Path) -> None:
+    place = Place(running.parents[3], running.parents[3])
+    seen = []
+    for length in range(2, len(project.training)):
+        lines = [event.line + b"\n" for event in project.training[:length]]
+        running.write_bytes(b"".join(lines) + b'{"data":{"half')
+        log = watch.logs(place)[0]
+        assert log.running
+        stage = watch.now(log.events(), running=True)["stage"]
+        if not seen or seen[-1] != stage:
+            seen.append(stage)
+    assert list(watch.STAGES) == seen[: len(watch.STAGES)]
+
+
+def test_a_log_that_starts_anew_after_a_crash_is_followed(
+    project: Project, running: Path
+) -> None:
+    here = live(running.parents[3])
+    lines = [event.line + b"\n" for event in project.training]
+    for length in (len(lines), 5, 0, 9):
+        running.write_bytes(b"".join(lines[:length]))
+        assert here.state(None)["events"] == length
+        assert here.pages.page(watch.logs(here.place)[0])
+
+
+def test_a_damaged_log_is_named_and_not_shown(project: Project, running: Path) -> None:
+    lines = [event.line + b"\n" for event in project.training]
+    running.write_bytes(b"".join([*lines[:4], *lines[5:]]))
+    assert "line 5" in live(running.parents[3]).state(None)["fault"]
+
+
+def test_a_change_is_an_experiment_and_none_the_main_line() -> None:
+    assert options.command({}) == ["repro"]
+    assert options.command({"lr": 8, "data.ratio": "1:1:1", "target.stop": ["\n"]}) == [
+        "exp", "run", "--set-param", 'data.ratio="1:1:1"', "--set-param", "lr=8",
+        "--set-param", 'target.stop=["\\n"]',
+    ]  # fmt: skip
+    with pytest.raises(ParamError):
+        options.command({"data.path": "${lr}"})
+
+
+def test_params_are_checked_as_a_run_would(project: Project) -> None:
+    place = Place(project.folder, project.folder)
+    options.check(place, {"lr": 8, "gate.rule": "paired"})
+    for change in ({"lr": 0}, {"gate.rule": "x"}, {"no.such": 1}, {"lr.deep": 1}):
+        with pytest.raises(ParamError):
+            options.check(place, change)
+
+
+def test_one_run_at_a_time_and_stop_ends_it(tmp_path: Path) -> None:
+    # `dvc repro` outside a project ends at once; that is all this needs of it.
+    runner = Runner(tmp_path, tmp_path / ".skilltrail")
+    runner.start(["repro"])
+    pid = json.loads((tmp_path / ".skilltrail/ui.json").read_bytes())["owner"]["pid"]
+    with pytest.raises(UsageError):
+        runner.start(["repro"])
+    again = Runner(tmp_path, tmp_path / ".skilltrail")  # the server was started anew
+    assert again.owner() is not None
+    assert again.stop()
+    deadline = time.monotonic() + 60
+    while runner.owner() is not None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    state = runner.state()
+    assert state["command"] == ["dvc", "repro"]
+    assert state["running"] is False
+    assert not again.stop()
+    with pytest.raises(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
