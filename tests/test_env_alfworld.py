@@ -1,4 +1,4 @@
-"""The environment `alfworld`: reading replies, prompts, limits, and games of the real engine."""
+"""The environment `alfworld`: reading replies, prompts, limits, games of the real engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ needs_real_games = pytest.mark.skipif(
     not REAL.is_dir(), reason=f"the real ALFWorld games are not at {REAL}"
 )
 FIRST = (
-    "-= Welcome to TextWorld, ALFRED! =-\n\nYou are in the middle of a room. You see a shelf 1.\n\n"
+    "-= Welcome to TextWorld, ALFRED! =-\n\n"
+    "You are in the middle of a room. You see a shelf 1.\n\n"
     "Your task is to: put a cup in shelf 1."
 )
 WAY = ("go to cabinet 1", "take cup 1 from cabinet 1", "move cup 1 to shelf 1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import io
 import json
 import os
@@ -510,6 +511,19 @@ def test_tools_run_code_in_a_folder_that_lasts_until_code_is_submitted(
     assert [turn.observation for turn in done.turns] == ["seen", "kept", None]
     assert env.score(item, done).hard == 1.0
     assert model.asked[2].messages[-1].tool_call_id == "b"
+
+
+@needs_bubblewrap
+def test_a_coding_client_gets_the_workbook_and_leaves_a_program(
+    world: Callable[..., tuple[Spreadsheet, Item]],
+) -> None:
+    env, item = world(agent="exec")
+    left = base64.b64encode(SUM.encode()).decode()
+    model = Scripted(Reply("Done.", extra={"files": {"solution.py": left}}))
+    done = roll(env, item, model)
+    assert env.score(item, done).hard == 1.0
+    assert [file.name for file in model.asked[0].files] == ["input.xlsx"]
+    assert model.asked[0].returns == ("solution.py",)
 
 
 def test_tools_need_a_model_that_has_them(

@@ -78,7 +78,7 @@ async def write_code(task: Task, bench: Bench, target: Model) -> Trajectory:
         ran = await bench.run(code) if code else Ran("finished", 1, "", "There is no code.")
         if (ran.ok and OUTPUT in ran.files) or code == before or (last and task.turns == 1):
             talk.add(sent, reply)
-            return talk.ended(_ending(reply), code, await _results(bench, code, ran))
+            return talk.ended(_ending(reply), code, await results(bench, code, ran))
         if bench.is_out_of_time:
             talk.add(sent, reply)
             return talk.ended("out_of_time", code)
@@ -89,8 +89,9 @@ async def write_code(task: Task, bench: Bench, target: Model) -> Trajectory:
     return talk.ended("out_of_turns", before or "")
 
 
-async def _results(bench: Bench, code: str, ran: Ran) -> dict[str, Any]:
-    if not code:
+async def results(bench: Bench, code: str, ran: Ran | None = None) -> dict[str, Any]:
+    """Return what the scorer needs of all cases; without code each has that fault."""
+    if not code.strip():
         faults = [{"fault": "no_code"} for _ in bench.inputs]
         return {"sandbox": bench.sandbox.name, "recalculated": None, "cases": faults}
     return await bench.all_cases(code, ran)

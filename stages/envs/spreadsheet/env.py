@@ -27,8 +27,9 @@ from stages.envs.files import data_folders, find_known
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.spreadsheet.agents import Task, write_code
-from stages.envs.spreadsheet.bench import Bench
+from stages.envs.spreadsheet.bench import INPUT, Bench
 from stages.envs.spreadsheet.cases import UNREADABLE, find_cases, gold_of, inputs_of
+from stages.envs.spreadsheet.hand_over import hand_over
 from stages.envs.spreadsheet.judge import (
     CaseVerdict,
     case_scores,
@@ -40,13 +41,13 @@ from stages.envs.spreadsheet.react import work_with_tools
 from stages.envs.spreadsheet.reader import preview
 from stages.envs.spreadsheet.recalculate import Recalculator
 from stages.envs.teaching import Catalogue, load_catalogue
-from stages.models.protocol import Model
+from stages.models.protocol import File, Model
 from stages.sandbox.choose import KINDS, open_sandbox
 from stages.sandbox.protocol import Sandbox
 
 _HERE = Path(__file__).parent
 PROMPTS = Prompts(
-    _HERE / "prompts", "chat", "react", "retry_chat", "completion", "retry_completion"
+    _HERE / "prompts", "chat", "react", "exec", "retry_chat", "completion", "retry_completion"
 )
 AGENTS = ("single", "multi", "react", "exec")
 _TEXTS = ("instruction", "answer_position")
@@ -149,6 +150,9 @@ class Spreadsheet:
             run_s=self.params.limits.run_s,
             item_s=self.params.limits.item_s,
         )
+        if self.params.agent == "exec":
+            book = File(INPUT, item.input["cases"][0]["sha256"], str(paths[0]))
+            return await hand_over(task, bench, target, book)
         work = work_with_tools if self.params.agent == "react" else write_code
         return await work(task, bench, target)
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from stages.core.trajectory import Trajectory
-from stages.envs.spreadsheet.agents import Talk, Task
+from stages.envs.spreadsheet.agents import Talk, Task, results
 from stages.envs.spreadsheet.bench import INPUT, Bench, told
 from stages.envs.spreadsheet.replies import code_in
 from stages.models.errors import ModelConfigError
@@ -64,7 +64,7 @@ async def work_with_tools(task: Task, bench: Bench, target: Model) -> Trajectory
         handed_in = _handed_in(reply.tool_calls, reply.text)
         if handed_in is not None:
             talk.add(sent, reply)
-            return talk.ended("answered", handed_in, await _results(bench, handed_in))
+            return talk.ended("answered", handed_in, await results(bench, handed_in))
         new, files = await _answers(reply.tool_calls, task, bench, files)
         talk.add(sent, reply, "\n".join(part.text for said in new for part in said.parts))
         if bench.is_out_of_time:
@@ -80,13 +80,6 @@ def _handed_in(calls: tuple[Mapping[str, Any], ...], text: str) -> str | None:
         if call["name"] == "submit":
             return _code(call)
     return None if calls else code_in(text)
-
-
-async def _results(bench: Bench, code: str) -> dict[str, Any]:
-    if not code.strip():
-        faults = [{"fault": "no_code"} for _ in bench.inputs]
-        return {"sandbox": bench.sandbox.name, "recalculated": None, "cases": faults}
-    return await bench.all_cases(code)
 
 
 async def _answers(
