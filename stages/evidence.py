@@ -7,7 +7,7 @@ from typing import Any
 from stages.core.item import Item
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
-from stages.history.audit import Seen
+from stages.history.audit_record import Seen
 from stages.store.protocol import Store
 
 

@@ -14,14 +14,8 @@ from stages.core.canon import text_digest
 from stages.core.document import split_lines
 from stages.core.errors import UsageError
 from stages.history.aftermath import fates
-from stages.history.audit import (
-    LogOnly,
-    Seen,
-    audit_line,
-    audit_patch,
-    audit_text,
-    audit_version,
-)
+from stages.history.audit import audit_line, audit_patch, audit_text, audit_version
+from stages.history.audit_record import LogOnly, Seen
 from stages.history.audit_text import audit_markdown, fenced
 from stages.history.audit_text import audit_text as in_words
 from stages.history.blame import blame

@@ -27,8 +27,9 @@ from stages.history.runs import natural, run_tree
 from stages.history.sources import Project, find_skill, open_source, skill_text
 from stages.history.story import Story
 from stages.history.verify import verify_log
+from stages.rescore import rescored
+from stages.retell import Differs, Echo
 from stages.store.facts import FactStore
-from stages.verify import Differs, Echo, rescored
 
 BASE = {"epochs": 1, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 

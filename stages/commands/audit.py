@@ -14,15 +14,8 @@ from stages.command import until_stopped
 from stages.commands.history import JSON, RUN, project
 from stages.console import emit, emit_json, table
 from stages.core.errors import SkilltrailError, UsageError
-from stages.history.audit import (
-    Audit,
-    Evidence,
-    LogOnly,
-    audit_line,
-    audit_patch,
-    audit_text,
-    audit_version,
-)
+from stages.history.audit import audit_line, audit_patch, audit_text, audit_version
+from stages.history.audit_record import Audit, Evidence, LogOnly
 from stages.history.sources import VERSION, open_source
 from stages.history.story import Story
 

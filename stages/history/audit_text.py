@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from stages.core.edit import Edit
 from stages.history.aftermath import Fate
-from stages.history.audit import Audit, Case, Flip, Judgement, Tried
+from stages.history.audit_record import Audit, Case, Flip, Judgement, Tried
 from stages.history.words import count, score, visible, visible_block
 
 MOST = 5  # rows of each list, unless all are asked for
