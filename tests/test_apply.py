@@ -98,7 +98,7 @@ def test_anything_fuzzier_is_refused(target):
 
 
 def test_equal_old_and_new_text_is_no_change():
-    for content in ("- keep me", "- keep me\n"):
+    for content in ("- keep me", "- keep me\n", "- keep me  ", "- keep me\n\n"):
         candidate = edited("- keep me\n", edit("replace", "- keep me", content))
         assert only(candidate) == ("noop", (1,), "same")
         assert not candidate.changed
@@ -113,7 +113,9 @@ def test_an_empty_target_matches_nothing(op, target):
 
 
 @pytest.mark.parametrize("op", ["append", "insert_after"])
-@pytest.mark.parametrize("content", ["", "  \n ", "\n", "\t"])
+@pytest.mark.parametrize(
+    "content", ["", "  \n ", "\n", "\t", "\u200b", "\ufeff\n\u2060", [" ", ""]]
+)
 def test_adding_blanks_is_no_change(op, content):
     candidate = edited("# S\n", edit(op, "# S", content))
     assert only(candidate) == ("noop", (), "blank")
@@ -493,6 +495,8 @@ def test_a_region_is_written_once_per_candidate():
         ({"op": "append", "content": "x", "section": 2}, "wrong_type"),
         ({"op": "append", "content": "x", "file": "../escaped.md"}, "names_a_file"),
         ({"op": "append", "content": "x", "path": "link/out.md"}, "names_a_file"),
+        ({"op": "append", "content": "x", "File-Name": "/etc/out.md"}, "names_a_file"),
+        ({"op": "append", "content": "x", "targetPath": "out.md"}, "names_a_file"),
     ],
 )
 def test_an_edit_that_cannot_be_read_still_has_its_row(value, code):

@@ -8,6 +8,7 @@ Source: CommonMark 0.31 (https://spec.commonmark.org/0.31.2/), GFM tables.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -71,6 +72,13 @@ def _block(token: Token, following: Sequence[Token]) -> Block | None:
 def is_blank(line: str) -> bool:
     """Return True for a line of blanks and tabs only (other spaces are text)."""
     return not line.strip(" \t\r")
+
+
+def holds_text(text: str) -> bool:
+    """Return True when a reader sees anything of `text`; invisible signs are no text."""
+    return any(
+        not char.isspace() and unicodedata.category(char) not in ("Cc", "Cf") for char in text
+    )
 
 
 def is_list_item(line: str) -> bool:

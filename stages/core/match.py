@@ -55,6 +55,14 @@ def text_lines(text: str) -> list[str]:
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines
 
 
+def bare(lines: Sequence[str]) -> list[str]:
+    """Return `lines` without blanks at their ends and without blank lines at the end."""
+    stripped = [line.rstrip(" \t") for line in lines]
+    while len(stripped) > 1 and not stripped[-1]:
+        stripped.pop()
+    return stripped
+
+
 def match_lines(document: Document, target: str, first: int, last: int) -> Match:
     """Return the one place among lines `first` up to `last` where the lines of `target` stand.
 
@@ -66,7 +74,7 @@ def match_lines(document: Document, target: str, first: int, last: int) -> Match
     for matched_by in ("exact", "trailing_space"):
         lines: Sequence[str] = document.lines
         if matched_by == "trailing_space":
-            wanted = _bare(wanted)
+            wanted = bare(wanted)
             lines = [line.rstrip(" \t") for line in lines]
         starts = _windows(lines, wanted, first, last)
         free = [at for at in starts if not document.touches_region(at, at + len(wanted))]
@@ -135,14 +143,6 @@ def _windows(lines: Sequence[str], wanted: Sequence[str], first: int, last: int)
         for at in range(first, last - size + 1)
         if lines[at] == wanted[0] and list(lines[at : at + size]) == list(wanted)
     ]
-
-
-def _bare(lines: Sequence[str]) -> list[str]:
-    """Return `lines` without blanks at their ends and without blank lines at the end."""
-    bare = [line.rstrip(" \t") for line in lines]
-    while len(bare) > 1 and not bare[-1]:
-        bare.pop()
-    return bare
 
 
 def _occurrences(

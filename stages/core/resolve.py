@@ -17,8 +17,16 @@ from dataclasses import dataclass
 from stages.core.document import REGIONS, Document, Section, marker, marker_line, neutralised
 from stages.core.edit import OPS, Edit, EditStatus
 from stages.core.keeping import check_insertion, check_replacement
-from stages.core.markdown import HEADING, is_blank, is_heading, scan
-from stages.core.match import Match, Place, Refused, match_inline, match_lines, text_lines
+from stages.core.markdown import HEADING, holds_text, is_blank, is_heading, scan
+from stages.core.match import (
+    Match,
+    Place,
+    Refused,
+    bare,
+    match_inline,
+    match_lines,
+    text_lines,
+)
 from stages.core.structure import structure_faults
 
 
@@ -101,7 +109,7 @@ def _check_texts(edit: Edit) -> None:
         raise Refused(EditStatus.INVALID, f"missing_target: {edit.op} needs a target")
     if edit.op == "delete":
         return
-    if not edit.content.strip():
+    if not holds_text(edit.content):
         if edit.op == "replace":
             raise Refused(EditStatus.INVALID, "missing_content: to remove lines use delete")
         raise Refused(EditStatus.NOOP, "blank: there is no text to add")
@@ -176,11 +184,9 @@ def _replace(document: Document, edit: Edit, match: Match) -> Change:
     """Return the change of a replace or a delete of whole lines."""
     lines = [] if edit.op == "delete" else text_lines(edit.content)
     first, last = match.start[0], match.end[0]
-    if edit.op == "replace" and lines in (
-        list(document.lines[first:last]),
-        text_lines(edit.target),
-    ):
-        raise Refused(EditStatus.NOOP, "same: the old and the new text are equal", match.lines)
+    if edit.op == "replace" and bare(lines) == bare(document.lines[first:last]):
+        detail = "same: the old and the new text are equal, blanks at line ends apart"
+        raise Refused(EditStatus.NOOP, detail, match.lines)
     check_replacement(document, first, last, lines)
     return Change(
         match.start,

@@ -6,18 +6,24 @@ result `invalid` when the edits are applied, so that rows and proposals always a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from stages.core.canon import clean
 from stages.core.edit import OPS, Edit
+from stages.core.markdown import holds_text
 
 # What a proposer may ask for; `write_region` is left to the owners of the regions.
 PROPOSED_OPS = tuple(op for op in OPS if op != "write_region")
 KINDS = ("rule", "example", "note", "guidance")
 
-_FILE_KEYS = ("file", "filename", "file_name", "file_path", "filepath", "path", "target_file")
+# Names of a file, in lower case and without `_`, `-` and the like.
+_FILE_KEYS = frozenset(
+    ("file", "filename", "filepath", "path", "targetfile", "targetpath", "outputfile")
+    + ("outputpath", "destination", "dest")
+)
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class _Unreadable(Exception):
 
 
 def _edit(value: Mapping[Any, Any]) -> Edit:
-    named = next((key for key in _FILE_KEYS if value.get(key) is not None), None)
+    named = next((key for key in value if value[key] is not None and _names_a_file(key)), None)
     if named is not None:
         raise _Unreadable(
             f"names_a_file: an edit changes the skill document and no file; remove {named!r}"
@@ -77,12 +83,16 @@ def _edit(value: Mapping[Any, Any]) -> Edit:
     )
 
 
+def _names_a_file(key: object) -> bool:
+    return isinstance(key, str) and re.sub(r"[\W_]", "", key.lower()) in _FILE_KEYS
+
+
 def _content(value: Mapping[Any, Any], needed: bool) -> str:
     content = value.get("content")
     if content is None and not needed:
         return ""
     if isinstance(content, list) and content and all(isinstance(i, str) for i in content):
-        return "\n".join(_list_item(clean(item)) for item in content)
+        return "\n".join(_list_item(clean(item)) for item in content if holds_text(item))
     if isinstance(content, str):
         return clean(content)
     raise _Unreadable(f"wrong_type: content is text or a list of texts, found {_type(content)}")
