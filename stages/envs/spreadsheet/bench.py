@@ -116,9 +116,10 @@ class Bench:
         return found
 
     def _reading(self, books: Mapping[str, bytes]) -> Job:
-        request = {"files": list(books), "position": self.position}
+        named = {f"{name}.xlsx": content for name, content in books.items()}
+        request = {"files": list(named), "position": self.position}
         files = {
-            **books,
+            **named,
             "request.json": json.dumps(request).encode(),
             "reader.py": _READER.read_bytes(),
         }

@@ -107,7 +107,7 @@ def _folder(value: Any, folders: Sequence[Path], where: Where) -> tuple[Path, Pa
     for tail in tails:
         for data in folders:
             folder = data.joinpath(*tail)
-            if _is_inside(folder, data) and folder.is_dir():
+            if _is_inside(folder, data) and _is_folder(folder):
                 return folder, data
     places = ", ".join(folder.as_posix() for folder in folders) or "no folder"
     raise where.error(
@@ -121,4 +121,11 @@ def _is_inside(path: Path, folder: Path) -> bool:
     try:
         return path.resolve().is_relative_to(folder.resolve())
     except OSError:  # a name that no file can have
+        return False
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a name that no folder can have
         return False
