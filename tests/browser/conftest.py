@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from report_world import Project, make_project
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -24,7 +25,18 @@ class Watched:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("report"))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return make_project(tmp_path_factory.mktemp("hostile"), hostile=True)
+
+
+@pytest.fixture(scope="session")
+def browser(project: Project, hostile: Project) -> Iterator[Any]:
+    """A browser; projects are made first, since Playwright keeps an event loop running."""
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="needs pip install playwright"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_world import MARKER, Project, make_project
+from report_world import MARKER, Project
 
 PANELS = (
     "overview", "steps", "skill", "audit", "items", "epochs", "cost", "runs", "trust", "log",
@@ -16,16 +16,6 @@ ROUTES = (
     "trust", "log", "no/such/view", "%E0%A4%A",
 )  # fmt: skip
 WIDTHS = (390, 768, 1280)
-
-
-@pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("report"))
-
-
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return make_project(tmp_path_factory.mktemp("hostile"), hostile=True)
 
 
 def visit(watched: Any, path: Path, routes: tuple[str, ...]) -> None:
