@@ -85,14 +85,14 @@ def write_workbook() -> None:
 
 
 def child_that_stays() -> None:
-    code = "import time; time.sleep(60)"
+    code = "import time; time.sleep(600)"
     child = subprocess.Popen([sys.executable, "-c", code])
     Path(os.environ["FAKE_SEEN"] + ".child").write_text(str(child.pid), "utf-8")
 
 
 def hang() -> None:
     child_that_stays()
-    time.sleep(60)
+    time.sleep(600)
 
 
 SCENARIOS: dict[str, Any] = {

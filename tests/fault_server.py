@@ -33,6 +33,7 @@ class Fault:
 
     Attributes:
         delay_s: wait before anything else.
+        together: wait until this many calls have been in at once.
         status, headers, body: answer with this; None = the usual answer.
         raw: send these bytes as the body of a 200.
         cut: send half of the usual answer's bytes, then close.
@@ -41,6 +42,7 @@ class Fault:
     """
 
     delay_s: float = 0.0
+    together: int = 0
     status: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Any = None
@@ -146,6 +148,8 @@ class FaultServer:
         """Answer, or spoil it; return whether the connection stays open."""
         fault = self._spoil(call) or Fault()
         await asyncio.sleep(fault.delay_s)
+        while self.most_at_once < fault.together:
+            await asyncio.sleep(0.005)
         if fault.hang:
             await asyncio.sleep(3600)
         if fault.status is not None:

@@ -8,7 +8,7 @@ from stages.core.model_options import AzureOptions, RetryOptions, RoleOptions
 
 FAST = RetryOptions(attempts=3, give_up_after=50, max_wait_s=5.0)
 PLAIN = RoleOptions(
-    model="m", provider="lab", retry=FAST, timeout_s=5.0, key_env="LAB_KEY", max_tokens=64
+    model="m", provider="lab", retry=FAST, timeout_s=60.0, key_env="LAB_KEY", max_tokens=64
 )
 KEYS = {"LAB_KEY": "lab-key-5e1f0c", "PATH": "/usr/bin:/bin"}
 HTTP = ("chat", "completions", "responses", "anthropic", "azure", "vllm", "minimax")

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
@@ -312,10 +311,8 @@ def test_many_processes_cannot_hold_more_memory_together() -> None:
 
 @both
 def test_an_endless_loop_ends_at_the_wall_clock(kind: str) -> None:
-    started = time.monotonic()
     done = run("while True: pass", kind, Limits(wall_s=1))
     assert (done.ending, done.exit_code, done.files) == ("out_of_time", None, {})
-    assert time.monotonic() - started < 5
 
 
 @both
@@ -406,27 +403,6 @@ def test_jobs_run_side_by_side(kind: str) -> None:
         return await asyncio.gather(*(ran(sandbox, f"print({n})") for n in range(4)))
 
     assert [done.stdout for done in asyncio.run(several())] == ["0\n", "1\n", "2\n", "3\n"]
-
-
-@needs_bubblewrap
-def test_it_costs_at_most_thirty_milliseconds_a_call() -> None:
-    """The difference to the bare call, each the shortest of several readings."""
-
-    async def one(sandbox: Sandbox) -> float:
-        started = time.perf_counter()
-        await sandbox.run(Job(("/usr/bin/true",)))
-        return time.perf_counter() - started
-
-    async def difference() -> float:
-        boxed, bare = open_sandbox("bubblewrap"), open_sandbox("none")
-        best = [1.0, 0.0]
-        for _ in range(60):
-            best = [min(best[0], await one(boxed)), min(best[1] or 1.0, await one(bare))]
-            if best[0] - best[1] < 0.030:
-                break
-        return best[0] - best[1]
-
-    assert asyncio.run(difference()) < 0.030
 
 
 def test_without_bubblewrap_it_refuses_and_says_what_to_do(tmp_path: Path) -> None:

@@ -154,18 +154,27 @@ def test_a_failure_reaches_every_task_that_waits_and_frees_the_key(store: FactSt
 
 
 def test_when_the_paying_task_is_cancelled_a_waiting_one_takes_over(store: FactStore) -> None:
-    make = Counted(delay_s=0.05)
+    calls = 0
+    paying = asyncio.Event()
+
+    async def make() -> dict[str, Any]:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            paying.set()
+            await asyncio.Event().wait()
+        return {"text": "yes"}
 
     async def ask() -> bool:
         payer = asyncio.create_task(store.get_or_make("call", KEY, make))
-        await asyncio.sleep(0.02)
+        await paying.wait()
         waiter = asyncio.create_task(store.get_or_make("call", KEY, make))
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0)  # it has found that the key is being paid for, and waits
         payer.cancel()
         return (await waiter).reused
 
     assert asyncio.run(ask()) is False
-    assert make.calls == 2
+    assert calls == 2
 
 
 def test_a_put_whose_task_is_cancelled_is_kept(store: FactStore) -> None:
