@@ -176,7 +176,9 @@ def _legend(entries: Mapping[str, str]) -> Markup:
 
 def _told(run: Mapping[str, Any]) -> str:
     target = run["target"]
-    model = target.get("model", target.get("backend", "a frozen model"))
+    model = target.get("model", f"a {target.get('backend', 'frozen')} model")
+    if "gguf" in target:  # known by its bytes alone
+        model = f"a local model (GGUF {target['gguf'][:8]})"
     state = "" if run["finished"] else " The run is still going on."
     return (
         f"A skill document for {model}, which itself stays frozen, trained on {run['train']} "
