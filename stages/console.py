@@ -71,7 +71,10 @@ def emit_exact(text: str) -> None:
 
 
 def emit_json(value: Any) -> None:
-    """Write one JSON value to stdout; in pure ASCII where stdout could not show the rest."""
+    """Write one JSON value to stdout; in pure ASCII where stdout could not show the rest.
+
+    What is unsafe is escaped, which says the same in JSON: a terminal may be reading.
+    """
     prepare_streams()
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(
@@ -81,7 +84,7 @@ def emit_json(value: Any) -> None:
         ensure_ascii=encoding != "utf8",
         allow_nan=False,
     )
-    _write(text + "\n")
+    _write(UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
 
 
 def table(

@@ -148,6 +148,7 @@ class World:
     store: Store = field(default_factory=NullStore)
     params: Mapping[str, Any] = field(default_factory=dict)
     parent: str | None = None
+    optimizer: ToyOptimizer = field(default_factory=RestlessOptimizer)
 
     def run(self, folder: Path, projection: Projection | None = None) -> Recorder:
         """Train with the live log in `folder`; return the finished recorder."""
@@ -170,7 +171,7 @@ class World:
                 selection=items_of("selection", self.n_selection),
                 seed_skill=self.seed_skill,
                 rollouts=Rollouts(LinesEnvironment(), LinesModel(), self.store, Tally()),
-                optimizer=RestlessOptimizer(),
+                optimizer=self.optimizer,
                 history=recorder,
                 parent=self.parent,
             )

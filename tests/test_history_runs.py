@@ -119,6 +119,13 @@ def test_only_consumed_params_are_known(runs: dict[str, list[Event]]) -> None:
     assert "gate.alpha" not in params
 
 
+def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) -> None:
+    params = {"patience": 1, "epochs": 9, "gate": {"rule": "paired", "alpha": 0.001}}
+    stopped = consumed_params(made(tmp_path / "a", **params))
+    assert stopped["patience"] == 1
+    assert "epochs" not in stopped
+
+
 def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]]) -> None:
     found = compare_runs(runs, "lr")
     assert [group.value for group in found.groups] == ["1", "3"]

@@ -56,7 +56,8 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
                 found[name] = value
                 break
     ends = first.get("run.finished", [])
-    if ends:
+    # A run that patience ended would have been the same with any more epochs.
+    if ends and ends[0].data["why"] != "patience":
         steps = [event.data["epoch"] for event in first.get("step.ended", [])[-1:]]
         found |= {"epochs": steps[0]} if steps else {}
     return found
