@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
-from stages.core.score import Score, metric
+from stages.core.score import Score, exact, metric
 from stages.core.stats import sign_flip_p
 
 RULES = ("strict", "paired", "no_regression", "none")
@@ -182,10 +182,10 @@ class Judge:
         return best < 0 or (best == 0 and not self.shorter)
 
     def _pairs_needed(self) -> int:
-        return math.ceil(Fraction(self.rule.min_coverage) * len(self.order))
+        return math.ceil(exact(self.rule.min_coverage) * len(self.order))
 
     def _regressed(self) -> list[str]:
-        return [id for id, d in self._pairs if d < -Fraction(self.rule.tolerance)]
+        return [id for id, d in self._pairs if d < -exact(self.rule.tolerance)]
 
     def verdict(self) -> Verdict:
         """Return the verdict on what was judged so far."""
@@ -246,7 +246,7 @@ class Judge:
 
 
 def _soft(score: Score) -> Fraction:
-    return Fraction(0) if score.soft is None else Fraction(score.soft)
+    return Fraction(0) if score.soft is None else exact(score.soft)
 
 
 def judge_all(

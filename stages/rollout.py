@@ -17,7 +17,7 @@ from stages.core.canon import digest, text_digest
 from stages.core.errors import DataError, IncompleteError
 from stages.core.item import Item
 from stages.core.params_knob import result_values
-from stages.core.score import Outcome, Score
+from stages.core.score import InvalidScore, Outcome, Score
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
 from stages.models.errors import GaveUp, ModelConfigError, ModelError, TooLong, UnseenRequest
@@ -201,11 +201,18 @@ def judge(env: Environment, item: Item, trajectory: Trajectory) -> Score:
     """Return the score of one trajectory.
 
     Raises:
-        DataError: the item itself cannot be scored.
+        DataError: the item itself cannot be scored, or what the scorer says is no score.
     """
     if trajectory.ending in WITHOUT_ANSWER:
         return Score.scored(0.0, 0.0, trajectory.ending)
-    score = env.score(item, trajectory)
+    try:
+        score = env.score(item, trajectory)
+    except InvalidScore as error:
+        raise DataError(
+            f"item {item.id!r} cannot be scored",
+            f"invalid_score: {error}",
+            f"Mend the scorer of the environment {env.name}",
+        ) from error
     if score.outcome is Outcome.INVALID:
         raise DataError(
             f"item {item.id!r} cannot be scored", score.reason, "Mend or remove the item"

@@ -36,6 +36,25 @@ def test_strict_has_no_float_luck() -> None:
     assert verdict.verdict == "rejected"
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [([0.1, 0.2], [0.3, 0.0]), ([1 / 3] * 3, [1.0, 0, 0]), ([1 / 7] * 2, [2 / 7, 0])],
+)
+def test_scores_of_one_sum_tie_however_floats_round(
+    low: list[float], high: list[float]
+) -> None:
+    rule = GateRule(metric="soft")
+    for one, two in ((low, high), (high, low)):
+        verdict = judge_all(rule, list(scores(one)), scores(one), scores(two), early=False)
+        assert verdict.reason == "mean equal"
+
+
+def test_a_loss_of_exactly_the_tolerance_is_within_it() -> None:
+    rule = GateRule(rule="no_regression", metric="soft", tolerance=0.09)
+    before, after = scores([0.91, 0.5]), scores([0.82, 0.9])
+    assert word(rule, before, after) == "accepted"
+
+
 def test_equal_mean_and_fewer_tokens_is_accepted_as_shorter() -> None:
     before = scores([1, 0, 1, 0])
     verdict = judge_all(

@@ -11,6 +11,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import lru_cache
+
+
+_SIMPLE = 10**7  # two fractions with denominators up to this never read as one float
+
+
+class InvalidScore(ValueError):
+    """A scorer said what is no score: not a number, not finite, or outside [0, 1]."""
 
 
 class Outcome(str, Enum):
@@ -37,9 +45,9 @@ class Score:
         if self.outcome is Outcome.SCORED:
             for value in values:
                 if value is None or not math.isfinite(value) or not 0.0 <= value <= 1.0:
-                    raise ValueError(f"a score must be a number in [0, 1], found {value!r}")
+                    raise InvalidScore(f"a score is a number in [0, 1], found {value!r}")
         elif values != (None, None):
-            raise ValueError(f"{self.outcome.value} carries no score, found {values!r}")
+            raise InvalidScore(f"{self.outcome.value} carries no score, found {values!r}")
 
     @staticmethod
     def scored(hard: float, soft: float | None = None, reason: str = "") -> Score:
@@ -55,6 +63,17 @@ class Score:
         return Score(Outcome.INVALID, reason=reason)
 
 
+@lru_cache(maxsize=1 << 16)
+def exact(value: float) -> Fraction:
+    """Return the number that a float stands for: 1/3 for 0.333…, 1/10 for 0.1.
+
+    Scores are ratios and short decimals that a float only comes near. Taken at its word,
+    0.1 + 0.2 would exceed 0.3, and rounding would decide a tie.
+    """
+    simple = Fraction(value).limit_denominator(_SIMPLE)
+    return simple if float(simple) == value else Fraction(repr(float(value)))
+
+
 def metric(score: Score, name: str, mixed_weight: float = 0.5) -> Fraction | None:
     """Return the gate metric of one score, exactly, or None when it is not scored.
 
@@ -62,13 +81,13 @@ def metric(score: Score, name: str, mixed_weight: float = 0.5) -> Fraction | Non
     """
     if score.hard is None or score.soft is None:
         return None
-    hard, soft = Fraction(score.hard), Fraction(score.soft)
+    hard, soft = exact(score.hard), exact(score.soft)
     if name == "hard":
         return hard
     if name == "soft":
         return soft
     if name == "mixed":
-        weight = Fraction(mixed_weight)
+        weight = exact(mixed_weight)
         return (1 - weight) * hard + weight * soft
     raise ValueError(f"unknown metric {name!r}")
 

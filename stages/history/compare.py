@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from stages.core.errors import UsageError
-from stages.core.score import exact_mean
+from stages.core.score import exact, exact_mean
 from stages.core.stats import gain_interval
 from stages.history.consumed import consumed_params
 from stages.history.events import Event
@@ -164,9 +164,9 @@ def best_scores(story: Story) -> dict[str, Fraction]:
 def _value(row: Row, gate: Mapping[str, Any]) -> Fraction | None:
     if row["hard"] is None or row["soft"] is None:
         return None
-    hard, soft = Fraction(row["hard"]), Fraction(row["soft"])
+    hard, soft = exact(row["hard"]), exact(row["soft"])
     if gate["metric"] == "mixed":
-        weight = Fraction(gate["mixed_weight"])
+        weight = exact(gate["mixed_weight"])
         return (1 - weight) * hard + weight * soft
     return hard if gate["metric"] == "hard" else soft
 
