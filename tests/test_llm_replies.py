@@ -56,6 +56,20 @@ def test_reasoning_blocks_are_passed_over(tag: str) -> None:
     assert found(text).value == {"edits": []}
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing"),
+    [
+        ("<think >", "</think >"),
+        ('<thinking depth="2">', "</thinking>"),
+        ("<seed:think>", "</seed:think>"),
+        ("[THINK]", "[/THINK]"),
+    ],
+)
+def test_reasoning_blocks_are_known_in_each_spelling(opening: str, closing: str) -> None:
+    text = f'{opening}maybe {{"edits": []}} ?{closing}\n{json.dumps({"edits": [EDIT]})}'
+    assert found(text).value == {"edits": [EDIT]}
+
+
 def test_reasoning_whose_opening_stood_in_the_prompt_is_passed_over() -> None:
     assert found('maybe {"edits": [1]} ?</think>{"edits": []}').value == {"edits": []}
 
@@ -151,7 +165,8 @@ def test_any_text_can_be_read(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a":' * 30_000, "[1 " * 60_000, '{"a":1} ' * 20_000, "<think>" * 9000]
+    "text",
+    ['{"a":' * 30_000, "[1 " * 60_000, '{"a":1} ' * 20_000, "<think>" * 9000, "<think " * 9000],
 )
 def test_no_reply_is_slow_to_read(text: str) -> None:
     assert isinstance(read_object(text, "patch"), Fault)

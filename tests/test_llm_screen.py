@@ -48,6 +48,7 @@ def test_a_web_address_that_no_task_has_is_refused(content: str) -> None:
         "$ ls -la",
         "- Call os.system('ls')",
         "- git clone the repository",
+        "- Run `python tools/send.py` at the end",
     ],
 )
 def test_a_shell_command_that_no_task_has_is_refused(content: str) -> None:

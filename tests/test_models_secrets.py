@@ -66,6 +66,8 @@ def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
         ("api_key=0123456789", "0123456789"),
         ('"client_secret": "quite a secret"', "quite"),
         ("x-api-key: plainvalue", "plainvalue"),
+        ("GET https://host/v1?alt=json&key=plainvalue&n=1", "plainvalue"),
+        ("https://host/blob?sig=a%2Fb%3Dlong&se=1", "long"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE cut here", "MIIE"),
     ],
@@ -97,9 +99,16 @@ def test_a_known_value_is_hidden_wherever_it_stands(secret: str) -> None:
 
 
 def test_names_of_secrets_are_known_in_every_spelling() -> None:
-    for name in ("OPENAI_API_KEY", "apiKey", "x-auth-token", "DB_PASSWORD", "clientSecret"):
+    for name in (
+        "OPENAI_API_KEY",
+        "apiKey",
+        "x-auth-token",
+        "DB_PASSWORD",
+        "clientSecret",
+        "db_pwd",
+    ):
         assert holds_secret(name)
-    for name in ("max_tokens", "tokens", "key", "keywords", "key_env", "name"):
+    for name in ("max_tokens", "tokens", "key", "keywords", "key_env", "PWD", "OLDPWD"):
         assert not holds_secret(name)
 
 

@@ -23,6 +23,8 @@ _NAME_PARTS = (
     "credential",
     "connection_string",
     "connectionstring",
+    "_pwd",
+    "bearer",
     "authorization",
     "cookie",
 )
@@ -56,6 +58,7 @@ _SHAPES = re.compile(
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)                   # user:password@ in a URL
+    | (?i:(?<=[?&]key=)|(?<=[?&]sig=)|(?<=[?&]token=))[^\s&\#"'<>]{8,}   # in a query
     | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
     """,
     re.VERBOSE | re.DOTALL,

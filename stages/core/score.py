@@ -13,7 +13,6 @@ from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 
-
 _SIMPLE = 10**7  # two fractions with denominators up to this never read as one float
 
 

@@ -50,6 +50,8 @@ _COMMAND = re.compile(
     | \b(?:ba|z|da|k|fi)?sh\s+-c\b[^\n`]*
     | \|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\s*(?:-|`|(?m:$))
     | \b(?:python3?|perl|ruby|node|php)\s+-(?:c|e|m)\b[^\n`]*
+    | \b(?:python3?|perl|ruby|node|php|(?:ba|z|da|k)?sh|source)\s+
+        [\w./~-]+\.(?:py|pl|rb|js|php|sh)\b[^\n`]*
     | \b(?:powershell|pwsh)(?:\.exe)?\s+-[^\n`]*
     | \b(?:Invoke-(?:WebRequest|Expression|RestMethod)|Start-Process|iwr|iex)\s[^\n`]*
     | \b(?:os\.system|os\.popen|subprocess\.\w+|shell_exec|child_process\.\w+)\s*\([^\n`]*

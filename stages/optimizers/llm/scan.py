@@ -13,10 +13,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-_TAGS = ("think", "thinking", "thought", "reasoning", "reflection", "analysis", "scratchpad")
+_TAGS = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|seed:think"
 _MARK = re.compile(
-    rf"""(?P<open><(?P<tag>{"|".join(_TAGS)})>)
-    | (?P<close></(?:{"|".join(_TAGS)})>)
+    rf"""(?P<open><(?P<tag>{_TAGS})(?:\s[^<>]*)?> | \[THINK\])
+    | (?P<close></(?:{_TAGS})\s*> | \[/THINK\])
     | (?P<object>\{{\s*["}}])
     | (?P<list>\[\s*["{{\[\]\d-])""",
     re.IGNORECASE | re.VERBOSE,
@@ -69,7 +69,10 @@ def scan(text: str) -> Scan:
 
 def _block_end(text: str, opening: re.Match[str]) -> int | None:
     """Return where the reasoning block ends, inner blocks of the same name included."""
-    tag = re.compile(rf"<(/?){re.escape(opening['tag'])}>", re.IGNORECASE)
+    mark = r"\[(/?)THINK\]"
+    if opening["tag"]:
+        mark = rf"<(/?){re.escape(opening['tag'])}(?:\s[^<>]*)?>"
+    tag = re.compile(mark, re.IGNORECASE)
     depth = 0
     for found in tag.finditer(text, opening.start()):
         depth += -1 if found[1] else 1
