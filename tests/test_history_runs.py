@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +22,8 @@ from stages.history.consumed import consumed_params
 from stages.history.differences import in_words, shared_prefix, skill_diff
 from stages.history.events import Event
 from stages.history.gitdoor import GitDoor
-from stages.history.log import read_log
+from stages.history.heldout import held_out
+from stages.history.log import follow, read_log
 from stages.history.rebuild import rebuild
 from stages.history.runs import natural, run_tree
 from stages.history.sources import Project, find_skill, open_source, skill_text
@@ -141,6 +143,49 @@ def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]
     assert contrast.low < contrast.difference < contrast.high
     one = compare_runs({n: runs[n] for n in ("main", "main-2")}, "lr")
     assert "noise" in one.contrasts[0].note
+
+
+def evaluation(training: Sequence[Event], gain: float) -> bytes:
+    """Return the log of an evaluation of a run: the best skill is right on a share of items."""
+    best = Story(training).versions[-1].digest
+    items = [f"test-{n}" for n in range(10)]
+    rows = [
+        {"item": id, "outcome": "scored", "hard": h, "soft": h, "reason": "", "key": "0" * 64}
+        for id, h in zip(items, [1.0] * round(10 * gain) + [0.0] * 10, strict=False)
+    ]
+    scored = {"asked": 10, "scored": 10}
+    means = {"mean_hard": gain, "mean_soft": gain, "coverage": scored, "split": "test"}
+    rolled = means | {"purpose": "test", "skill": best, "items": rows}
+    spread = {"gain": gain, "gain_low": 0.0, "gain_high": 1.0, "interval": "adjusted_wald/1"}
+    told = means | spread | {"name": "best", "skill": best, "against": "0" * 64}
+    told |= {"metric": "soft", "mean": gain, "task_types": []}
+    rolled_out = follow(training[-1], "rollouts.scored", rolled)
+    return data_of([rolled_out, follow(rolled_out, "skill.evaluated", told)])
+
+
+def test_held_out_gains_are_those_of_the_evaluations_at_hand(
+    repo: Path, runs: dict[str, list[Event]]
+) -> None:
+    """One lies in the workspace, one in DVC's cache under the dvc.lock of an experiment."""
+    (repo / "reports/out").mkdir(parents=True)
+    (repo / "reports/out/evaluation.jsonl").write_bytes(evaluation(runs["main"], 0.6))
+    digest = "ab" + "0" * 30
+    cached = repo / ".dvc/cache/files/md5/ab" / ("0" * 30)
+    cached.parent.mkdir(parents=True)
+    cached.write_bytes(evaluation(runs["main-2"], 0.2))
+    outs = [{"path": "reports/out/evaluation.jsonl", "md5": digest}]
+    lock = {"stages": {"evaluate": {"outs": outs}}}
+    (repo / "dvc.lock").write_text(json.dumps(lock), encoding="utf-8", newline="\n")
+    git(repo, "add", "dvc.lock")
+    git(repo, "commit", "-q", "-m", "An experiment")
+    git(repo, "update-ref", "refs/exps/ab/cdef/slow-lr", "HEAD")
+    found = compare_runs(runs, "lr", held_out(Project(repo, repo)))
+    assert [group.held_out_gains for group in found.groups] == [(0.2,), (0.6,)]
+    assert found.not_evaluated == ("other-seed", "other-seed-2")
+    (contrast,) = found.contrasts
+    assert contrast.held_out is not None
+    assert (contrast.held_out.seeds, contrast.held_out.pairs) == (1, 10)
+    assert contrast.held_out.difference == pytest.approx(0.4)
 
 
 def test_a_param_that_nobody_consumed_is_an_error_that_lists_those_that_were(

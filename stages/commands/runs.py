@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from stages.core.errors import UsageError
 from stages.core.files import write_atomic
 from stages.history.events import Event
 from stages.history.sources import EVENTS, Project, live_logs
+
+if TYPE_CHECKING:
+    from stages.history.compare import Contrast, Paired
 
 
 def register(app: typer.Typer) -> None:
@@ -104,8 +107,10 @@ def compare(
     Example: skilltrail compare --group-by lr
     """
     from stages.history.compare import compare_runs
+    from stages.history.heldout import held_out
 
-    found = compare_runs(all_runs(project()), group_by)
+    here = project()
+    found = compare_runs(all_runs(here), group_by, held_out(here))
     if as_json:
         emit_json(found.to_json())
         return
@@ -118,25 +123,39 @@ def compare(
                 group.value,
                 len(group.runs),
                 ", ".join(map(str, sorted(set(group.seeds)))),
-                "-" if group.mean_gain is None else f"{group.mean_gain:+.3f}",
-                "-" if other is None else _difference(other.difference, other.low, other.high),
+                _gain(group.mean_gain),
+                "-" if other is None else _difference(other),
+                _gain(group.mean_held_out),
+                "-" if other is None or other.held_out is None else _difference(other.held_out),
                 "" if other is None else other.note,
             )
         )
     first = found.groups[0].value
     table(
-        (group_by, "runs", "seeds", "mean gain", f"vs {group_by}={first} (95 %)", "note"), rows
+        (
+            *(group_by, "runs", "seeds", "selection gain", f"vs {group_by}={first} (95 %)"),
+            *("test gain", f"vs {group_by}={first} (95 %)", "note"),
+        ),
+        rows,
     )
+    if found.not_evaluated:
+        say(
+            f"no evaluation at hand of {', '.join(found.not_evaluated)}: test gain leaves it out"
+        )
     for name, values in found.also_differ.items():
         say(f"also differs: {name} ({', '.join(values)})")
     if all(len(set(group.seeds)) == 1 for group in found.groups):
         say("one seed per group is noise: run other seeds, e.g. `dvc exp run -S seed=1`")
 
 
-def _difference(mean: float | None, low: float | None, high: float | None) -> str:
-    if mean is None:
+def _gain(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def _difference(of: Contrast | Paired) -> str:
+    if of.difference is None:
         return "-"
-    return f"{mean:+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"{of.difference:+.3f} ({of.low:+.3f} to {of.high:+.3f})"
 
 
 def diff(

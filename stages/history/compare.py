@@ -3,7 +3,8 @@
 A run's gain is its best skill's gate metric on the selection split minus the seed skill's. Two
 groups are compared on the runs that share a seed, item by item: the difference of their best
 skills' scores, with its 95 % interval. The best of several candidates looks better on the split
-that chose it than it is; the held-out evaluation has the last word.
+that chose it than it is, so the same is said of the held-out test split where evaluations of
+the runs are at hand (`heldout`).
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from fractions import Fraction
 from typing import Any
 
 from stages.core.errors import UsageError
-from stages.core.score import exact, exact_mean
+from stages.core.score import exact_mean
 from stages.core.stats import gain_interval
 from stages.history.consumed import consumed_params
 from stages.history.events import Event
+from stages.history.heldout import HeldOut, metric_of
 from stages.history.replay import Version
-from stages.history.rows import Row
 from stages.history.runs import natural, scores_of
 from stages.history.story import Story
 
@@ -33,6 +34,19 @@ class Group:
     seeds: tuple[int, ...]
     gains: tuple[float, ...]
     mean_gain: float | None
+    held_out_gains: tuple[float, ...]
+    mean_held_out: float | None
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Paired differences on the held-out split: their number, mean and 95 % interval."""
+
+    seeds: int
+    pairs: int
+    difference: float
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -42,6 +56,7 @@ class Contrast:
     Attributes:
         difference: mean over (seed, item) pairs of the best skills' scores, later minus first.
         pairs: how many there are.
+        held_out: the same on the test split; None where a group has no evaluation at hand.
     """
 
     value: str
@@ -52,23 +67,36 @@ class Contrast:
     low: float | None
     high: float | None
     note: str
+    held_out: Paired | None = None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Runs grouped by a param, and what else differs between them."""
+    """Runs grouped by a param, and what else differs between them.
+
+    Attributes:
+        not_evaluated: runs without an evaluation at hand.
+    """
 
     param: str
     groups: tuple[Group, ...]
     contrasts: tuple[Contrast, ...]
     also_differ: Mapping[str, tuple[str, ...]]
+    not_evaluated: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def compare_runs(runs: Mapping[str, Sequence[Event]], param: str) -> Comparison:
+def compare_runs(
+    runs: Mapping[str, Sequence[Event]],
+    param: str,
+    evaluations: Mapping[str, HeldOut] | None = None,
+) -> Comparison:
     """Return the comparison of finished runs by `param`, a name in params.yaml.
+
+    Args:
+        evaluations: what held-out items say, by the id of a run's last event.
 
     Raises:
         UsageError: no run consumed such a param.
@@ -83,12 +111,24 @@ def compare_runs(runs: Mapping[str, Sequence[Event]], param: str) -> Comparison:
             f"none of {len(finished)} finished runs consumed it",
             f"Params that were: {', '.join(known_params)}",
         )
+    known_tests = {} if evaluations is None else evaluations
+    tests = {
+        name: known_tests[story.events[-1].id]
+        for name, story in finished.items()
+        if story.events[-1].id in known_tests
+    }
     groups = []
     for value in sorted(set(values.values()), key=natural):
         names = sorted((n for n in values if values[n] == value), key=natural)
-        groups.append(_group(value, names, finished, params))
-    contrasts = [_contrast(groups[0], group, finished, params) for group in groups[1:]]
-    return Comparison(param, tuple(groups), tuple(contrasts), _others(param, values, params))
+        groups.append(_group(value, names, finished, params, tests))
+    contrasts = [_contrast(groups[0], group, finished, params, tests) for group in groups[1:]]
+    return Comparison(
+        param,
+        tuple(groups),
+        tuple(contrasts),
+        _others(param, values, params),
+        tuple(sorted((name for name in values if name not in tests), key=natural)),
+    )
 
 
 def _group(
@@ -96,18 +136,22 @@ def _group(
     names: Sequence[str],
     stories: Mapping[str, Story],
     params: Mapping[str, Mapping[str, Any]],
+    tests: Mapping[str, HeldOut],
 ) -> Group:
     gains = []
     for name in names:
         seed, best = scores_of(stories[name])
         if seed is not None and best is not None:
             gains.append(best - seed)
+    held = [tests[name].gain for name in names if name in tests]
     return Group(
         value,
         tuple(names),
         tuple(params[name]["seed"] for name in names),
         tuple(gains),
         sum(gains) / len(gains) if gains else None,
+        tuple(held),
+        sum(held) / len(held) if held else None,
     )
 
 
@@ -116,25 +160,48 @@ def _contrast(
     group: Group,
     stories: Mapping[str, Story],
     params: Mapping[str, Mapping[str, Any]],
+    tests: Mapping[str, HeldOut],
 ) -> Contrast:
     by_seed = {params[name]["seed"]: name for name in reversed(first.runs)}
-    differences: list[Fraction] = []
-    seeds = set()
+    chosen: dict[int, list[Fraction]] = {}
+    held: dict[int, list[Fraction]] = {}
     for name in group.runs:
-        other = by_seed.get(params[name]["seed"])
-        if other is None or params[name]["seed"] in seeds:
+        seed = params[name]["seed"]
+        other = by_seed.get(seed)
+        if other is None or seed in chosen:
             continue
-        one, two = best_scores(stories[other]), best_scores(stories[name])
-        differences += [two[item] - one[item] for item in two if item in one]
-        seeds.add(params[name]["seed"])
-    if not differences:
+        chosen[seed] = _differences(best_scores(stories[other]), best_scores(stories[name]))
+        one, two = tests.get(other), tests.get(name)
+        if one is not None and two is not None and one.metric == two.metric:
+            held[seed] = _differences(one.best, two.best)
+    found = _paired(chosen)
+    if found is None:
         note = "no seed in common: nothing is paired"
         return Contrast(group.value, first.value, 0, 0, None, None, None, note)
+    return Contrast(
+        value=group.value,
+        against=first.value,
+        seeds=found.seeds,
+        pairs=found.pairs,
+        difference=found.difference,
+        low=found.low,
+        high=found.high,
+        note=_note(set(chosen)),
+        held_out=_paired(held),
+    )
+
+
+def _differences(one: Mapping[str, Fraction], two: Mapping[str, Fraction]) -> list[Fraction]:
+    return [two[item] - one[item] for item in two if item in one]
+
+
+def _paired(by_seed: Mapping[int, Sequence[Fraction]]) -> Paired | None:
+    differences = [one for some in by_seed.values() for one in some]
+    if not differences:
+        return None
     low, high = gain_interval(differences)
     mean = float(sum(differences, Fraction(0)) / len(differences))
-    return Contrast(
-        group.value, first.value, len(seeds), len(differences), mean, low, high, _note(seeds)
-    )
+    return Paired(len(by_seed), len(differences), mean, low, high)
 
 
 def _note(seeds: set[int]) -> str:
@@ -155,20 +222,10 @@ def best_scores(story: Story) -> dict[str, Fraction]:
     data = gates[0].data
     found = {}
     for item, rows in story.scores(best.digest).items():
-        mean = exact_mean(_value(row, data) for row in rows)
+        mean = exact_mean(metric_of(row, data) for row in rows)
         if mean is not None:
             found[item] = mean
     return found
-
-
-def _value(row: Row, gate: Mapping[str, Any]) -> Fraction | None:
-    if row["hard"] is None or row["soft"] is None:
-        return None
-    hard, soft = exact(row["hard"]), exact(row["soft"])
-    if gate["metric"] == "mixed":
-        weight = exact(gate["mixed_weight"])
-        return (1 - weight) * hard + weight * soft
-    return hard if gate["metric"] == "hard" else soft
 
 
 def _others(
