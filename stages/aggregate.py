@@ -1,5 +1,9 @@
 """Aggregate: merge the patches of a step, group by group, until one patch is left.
 
+An edit whose every line the skill says already, in other marks, case or word endings, goes no
+further, whoever proposed it: it would cost an evaluation and change nothing. Worked examples
+may repeat themselves.
+
 Failures and successes are merged apart in groups of `merge_batch_size`, then together with
 failures first. Each group is one `patch.merged` event; every merged edit names its parents and
 the train items behind it.
@@ -10,8 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from stages.core.edit import Edit
 from stages.core.patch import Patch
 from stages.optimizers.protocol import StepView
+from stages.optimizers.screen import repetition
 from stages.reflect import reject_reply
 from stages.run import Run
 
@@ -46,7 +52,8 @@ async def _merge(
     for reply in answer.rejected:
         reject_reply(run, reply, epoch=view.epoch, step=view.step)
     seq = run.history.next_seq
-    edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(answer.value))
+    fresh, reason = without_repetition(answer.value, view.skill, answer.reason)
+    edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(fresh))
     offered = [edit.id for patch in patches for edit in patch.edits]
     kept = {parent for edit in edits for parent in edit.parents}
     run.history.append(
@@ -60,10 +67,23 @@ async def _merge(
             "inputs": [patch.id for patch in patches],
             "edits": [edit.to_json() for edit in edits],
             "dropped": [id for id in offered if id not in kept],
-            "reason": answer.reason,
+            "reason": reason,
             "rule": answer.rule,
             "reply": answer.reply,
         },
     )
     items = tuple(dict.fromkeys(item for patch in patches for item in patch.items))
     return Patch(source=patches[0].source, items=items, edits=edits, id=f"p{seq}")
+
+
+def without_repetition(
+    edits: Sequence[Edit], skill: str, reason: str
+) -> tuple[list[Edit], str]:
+    """Return the edits that say something new, and the reason with what was left out."""
+    said = [
+        found
+        for edit in edits
+        if edit.kind != "example" and (found := repetition(edit, skill)) is not None
+    ]
+    fresh = [e for e in edits if e.kind == "example" or repetition(e, skill) is None]
+    return fresh, "; ".join(part for part in (reason, *dict.fromkeys(said)) if part)

@@ -9,6 +9,7 @@
         update: apply them, which gives a candidate                   optimizer step
         gate: keep the candidate only if the selection split improves
     at the end of each epoch from the second: slow update and meta skill     momentum
+    at the end of each epoch, where asked for: the same skill, shorter       weight decay
 
 The loop always starts from the beginning. What was paid for before is in the store and costs
 nothing, so resuming, forking and replaying are all the same thing: running again.

@@ -188,6 +188,7 @@ class Params:
     patience: int = knob(0, "Stop after so many steps without acceptance; 0 = never.", low=0)
     use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
     merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
+    compaction: bool = knob(False, "Try a shorter document at the end of each epoch.")
     skill: Skill = field(default_factory=Skill)
     data: Data = field(default_factory=Data)
     reflect: Reflect = field(default_factory=Reflect)

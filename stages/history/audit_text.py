@@ -91,6 +91,8 @@ def headline(audit: Audit, style: Plain | None = None) -> str:
         where.append(f"step {audit.step}, epoch {audit.epoch}")
     if audit.source == "slow_update":
         where.append("slow update")
+    if audit.source == "compaction":
+        where.append("compaction")
     place = f" ({', '.join(where)})" if where else ""
     return f"Why {subject}{place}? {audit.result.replace('_', ' ')}"
 

@@ -27,7 +27,10 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "lr_min": ("budget.decided", lambda data: data.get("lr_min")),
     "lr_schedule": ("budget.decided", lambda data: data["schedule"]),
     "lr_warmup": ("budget.decided", lambda data: data.get("warmup")),
-    "update_mode": ("candidate.built", lambda data: data["mode"]),
+    "update_mode": (
+        "candidate.built",
+        lambda data: data["mode"] if data["source"] == "step" else None,
+    ),
     "gate.rule": ("gate.judged", lambda data: data["rule"].split("/")[0]),
     "gate.metric": ("gate.judged", lambda data: data["metric"]),
     "gate.mixed_weight": ("gate.judged", lambda data: data.get("mixed_weight")),

@@ -15,7 +15,13 @@ from stages.history.events import Event
 from stages.history.replay import Version, versions
 from stages.history.rows import Row, by_item
 
-CARRIERS = ("patch.proposed", "patch.merged", "appendix.proposed", "slow_update.proposed")
+CARRIERS = (
+    "patch.proposed",
+    "patch.merged",
+    "appendix.proposed",
+    "slow_update.proposed",
+    "compaction.proposed",
+)
 
 JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
 

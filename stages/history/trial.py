@@ -15,7 +15,7 @@ _AFTER = ("meta_skill.written", "slow_update.compared", "run.finished")
 
 @dataclass
 class Trial:
-    """The events of one step, or of one slow update, by what they are.
+    """The events of one step, slow update or compaction, by what they are.
 
     Attributes:
         learned: `rollouts.scored` events that were learned from.
@@ -40,6 +40,7 @@ class Trial:
             "budget.decided": self.budgets,
             "patch.proposed": self.proposals,
             "slow_update.proposed": self.proposals,
+            "compaction.proposed": self.proposals,
             "appendix.proposed": self.proposals,
             "patch.merged": self.merges,
             "reply.rejected": self.rejected_replies,
@@ -104,5 +105,7 @@ def _ends_before(before: Event, event: Event) -> bool:
 
 
 def _begins(event: Event) -> bool:
-    """True for the train rollouts that every step begins with."""
+    """True for the train rollouts that every step begins with, and for a compaction."""
+    if event.type == "compaction.proposed":
+        return True
     return event.type == "rollouts.scored" and event.data["purpose"] == "train"

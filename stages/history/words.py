@@ -144,6 +144,10 @@ def _guided(data: Data, version: int | None) -> str:
     return f"slow update: {data['patch']} writes guidance after epoch {data['epoch']}"
 
 
+def _shortened(data: Data, version: int | None) -> str:
+    return f"compaction: {data['patch']} writes a shorter document after epoch {data['epoch']}"
+
+
 def _notes(data: Data, version: int | None) -> str:
     return f"appendix: {data['patch']} writes notes, {visible(data['reason'])}"
 
@@ -186,6 +190,7 @@ SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "appendix.proposed": _notes,
     "slow_update.compared": _compared,
     "slow_update.proposed": _guided,
+    "compaction.proposed": _shortened,
     "meta_skill.written": _meta,
     "run.finished": _finished,
     "test.opened": _opened,

@@ -182,5 +182,8 @@ class Optimizer(Protocol):
     async def remember(self, view: EpochView) -> Answer:
         """Return the meta skill (`str`): a compact memory for later optimizer calls."""
 
+    async def compact(self, view: EpochView) -> Answer:
+        """Return the whole document (`str`) in fewer tokens, or None: `compaction` only."""
+
     async def close(self) -> None:
         """Free what the optimizer holds."""

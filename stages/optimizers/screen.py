@@ -74,9 +74,7 @@ class Screen:
             copied = self.train.copied(edit.content, self.skill)
             if copied is not None:
                 return copied
-        if edit.op in ("append", "insert_after", "replace"):
-            return self._repeated(edit)
-        return None
+        return repetition(edit, self.skill)
 
     def text_refusal(self, text: str, *, examples: bool = False) -> str | None:
         """Return why a text of its own (guidance, memory, a note) is refused, or None.
@@ -88,16 +86,20 @@ class Screen:
             return foreign
         return self.train.copied(text, self.skill)
 
-    def _repeated(self, edit: Edit) -> str | None:
+
+def repetition(edit: Edit, skill: str) -> str | None:
+    """Return why an edit that says only what the skill says already is refused, or None."""
+    if edit.op not in ("append", "insert_after", "replace"):
+        return None
+    gone = set()
+    if edit.op == "replace":
         gone = {line.strip() for line in split_lines(edit.target)}
-        if edit.op != "replace":
-            gone = set()
-        kept = [line for line in split_lines(self.skill) if line.strip() not in gone]
-        said = {same: line for line in reversed(kept) if (same := sense(line))}
-        lines = [line for line in split_lines(edit.content) if sense(line)]
-        if not lines or any(sense(line) not in said for line in lines):
-            return None
-        return f"repeats_skill: the skill has the line {quoted(said[sense(lines[0])])}"
+    kept = [line for line in split_lines(skill) if line.strip() not in gone]
+    said = {same: line for line in reversed(kept) if (same := sense(line))}
+    lines = [line for line in split_lines(edit.content) if sense(line)]
+    if not lines or any(sense(line) not in said for line in lines):
+        return None
+    return f"repeats_skill: the skill has the line {quoted(said[sense(lines[0])])}"
 
 
 def screened(

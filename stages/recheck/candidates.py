@@ -57,8 +57,8 @@ def check_candidate(event: Event, course: Course, report: Report) -> Iterator[Fa
 def _wanted(event: Event, course: Course) -> list[str]:
     """Return the ids of the edits that the candidate must be built from, in order."""
     data = event.data
-    if data["source"] == "slow_update":
-        proposed = course.latest("slow_update.proposed")
+    if data["source"] != "step":
+        proposed = course.latest(f"{data['source']}.proposed")
         return [] if proposed is None else [edit["edit"] for edit in proposed.data["edits"]]
     selected, notes = course.latest("edits.selected"), course.latest("appendix.proposed")
     ids = [] if selected is None else list(selected.data["selected"])
@@ -87,7 +87,7 @@ def built_again(event: Event, course: Course) -> Candidate:
         # Notes in the recorded text are a region, which a rewrite takes from the parent; they
         # are set again below.
         candidate = rewrite(course.skill, event.data["text"], own)
-    elif event.data["mode"] == "full_rewrite_minibatch" and plain:
+    elif event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
         candidate = rewrite(course.skill, plain[0].content, plain[0].id)
     else:
         candidate = apply_edits(course.skill, plain)

@@ -38,7 +38,7 @@ def check_budget(event: Event, course: Course, report: Report) -> Iterator[Fault
     yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
 
 
-@check("patch.proposed", "patch.merged", "slow_update.proposed")
+@check("patch.proposed", "patch.merged", "slow_update.proposed", "compaction.proposed")
 def check_ids(event: Event, course: Course, report: Report) -> Iterator[Fault]:
     """A patch and its edits are named after the event; support is counted, not claimed."""
     data = event.data

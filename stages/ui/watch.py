@@ -33,6 +33,7 @@ NEXT = {
     "appendix.proposed": "update",
     "slow_update.compared": "reflect",
     "slow_update.proposed": "update",
+    "compaction.proposed": "update",
     "meta_skill.written": "rollout",
     "candidate.built": "gate",
     "gate.judged": "gate",

@@ -13,7 +13,7 @@ from stages.core.edit import Edit
 from stages.core.patch import Patch
 from stages.models.protocol import Model, Reply
 from stages.optimizers.failure_types import failure_types_of
-from stages.optimizers.llm import choosing, merging, reflecting, writing
+from stages.optimizers.llm import choosing, compacting, merging, reflecting, writing
 from stages.optimizers.llm.ask import Asker, Counter, Facts
 from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.llm.prompts import Prompts
@@ -73,6 +73,9 @@ class LlmOptimizer:
 
     async def remember(self, view: EpochView) -> Answer:
         return await writing.remember(self._asker, view)
+
+    async def compact(self, view: EpochView) -> Answer:
+        return await compacting.compact(self._asker, view)
 
     async def close(self) -> None:
         closed: list[Model] = []

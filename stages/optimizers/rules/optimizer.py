@@ -16,6 +16,7 @@ from stages.core.patch import Patch
 from stages.envs.protocol import Environment
 from stages.envs.teaching import Teachable
 from stages.optimizers.protocol import Answer, EpochView, StepView
+from stages.optimizers.rules.compacting import shorter
 from stages.optimizers.rules.epochs import guidance, memory_text
 from stages.optimizers.rules.memory import face
 from stages.optimizers.rules.plan import Plan, make_plan
@@ -114,6 +115,11 @@ class RulesOptimizer:
     async def remember(self, view: EpochView) -> Answer:
         """Return how often each sort of change was kept and lost."""
         return Answer(memory_text(view.history), "counted over all steps so far", TAG)
+
+    async def compact(self, view: EpochView) -> Answer:
+        """Return the document without its least supported part, or None."""
+        text, reason = shorter(view)
+        return Answer(text, reason, TAG)
 
     async def close(self) -> None:
         """Nothing is held."""
