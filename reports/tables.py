@@ -21,6 +21,11 @@ COLUMNS = (
     "version",
 )  # fmt: skip
 
+TRANSFERRED = (
+    "mean", "mean_hard", "mean_soft", "gain", "gain_low", "gain_high", "share", "share_low",
+    "share_high",
+)  # fmt: skip
+
 Scores = dict[str, Score]
 
 
@@ -39,6 +44,8 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
         event.data["skill"]: _scores(event)
         for event in evaluation
         if event.type == "rollouts.scored"
+        and event.data["purpose"] == "test"
+        and event.data["split"] == "test"
     }
     numbers: dict[str, Any] = {
         "selection": _means(gate_metric, digests, ("seed", "best"), selection),
@@ -48,12 +55,24 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
         "indecisive": finished["indecisive"],
         "skill_tokens": _tokens(training, digests["best"]),
     }
-    if test:
-        names = ("seed", "best", "last") if digests["last"] in test else ("seed", "best")
-        numbers["test"] = _means(gate_metric, digests, names, test) | _gains(
-            gate_metric, test[digests["seed"]], test[digests["best"]]
-        )
-    return numbers
+    names = [name for name in ("seed", "best", "last") if digests[name] in test]
+    if names:
+        numbers["test"] = _means(gate_metric, digests, names, test)
+    if {"seed", "best"} <= set(names):
+        numbers["test"] |= _gains(gate_metric, test[digests["seed"]], test[digests["best"]])
+    transfer = _transfer(evaluation)
+    return numbers | ({"transfer": transfer} if transfer else {})
+
+
+def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
+    """Return, by target and skill, what it scores there and the share of the gain it keeps."""
+    found: dict[str, Any] = {}
+    for event in evaluation:
+        if event.type == "skill.transferred":
+            data = event.data
+            rows = found.setdefault(data["target"], {})
+            rows[data["name"]] = {name: data[name] for name in TRANSFERRED if name in data}
+    return found
 
 
 def curve(training: Sequence[Event]) -> list[dict[str, Any]]:

@@ -1,7 +1,10 @@
 """The `evaluate` stage: open the test split once and measure seed, best and last skill on it.
 
-    in    skills/events.jsonl, data/splits/test.jsonl, data/rollouts/test (if any)
+    in    skills/events.jsonl, data/splits, data/rollouts/test (if any)
     out   reports/out/evaluation.jsonl, data/rollouts/test
+
+`evaluate.skills` and `evaluate.split` choose otherwise. On each of `evaluate.targets` the same
+skills do the same items, to see what of the gain carries over (`stages.transfer`).
 
 Skills are compared item by item with the seed skill; a gain comes with its 95 % interval. The
 training log is never touched. `evaluate.enabled: false` keeps the test split sealed.
@@ -10,14 +13,14 @@ training log is never touched. `evaluate.enabled: false` keeps the test split se
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from stages.command import run_stage
 from stages.core.canon import text_digest
 from stages.core.files import write_atomic
-from stages.core.item import Item
+from stages.core.item import SPLITS, Item
 from stages.core.score import Score, exact_mean
 from stages.core.stats import gain_interval
 from stages.data.splits import read_split
@@ -25,22 +28,15 @@ from stages.gate import GateRule
 from stages.history.events import Event
 from stages.history.log import read_log
 from stages.history.recorder import Recorder
-from stages.history.replay import version_of
+from stages.named_skill import NamedSkill, named_skill, skills_of
 from stages.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, facts_named
 from stages.rollout import Rollout, Rollouts, scored
 from stages.run import History, gate_rule
 from stages.session import Session, open_session
 from stages.store.exports import export_shards, import_shards
+from stages.transfer import carried, open_rollouts
 
 INTERVAL = "adjusted_wald/1"
-
-
-@dataclass(frozen=True)
-class NamedSkill:
-    """A skill to measure: `seed`, `best`, `last`, or what a person called it."""
-
-    name: str
-    text: str
 
 
 async def main() -> None:
@@ -54,9 +50,10 @@ async def main() -> None:
             return
         import_shards(session.store, export)
         training = read_log(workspace / EVENTS)
-        items = read_split(workspace, "test")
-        skills = skills_of(training)
-        session.ops.write("test.opened", items=len(items), skills=[s.name for s in skills])
+        asked = session.params.evaluate
+        items = items_of(workspace, asked.split)
+        skills = [named_skill(workspace, name) for name in asked.skills] or skills_of(training)
+        note_opening(session, asked.split, items, skills)
         events = await evaluate_skills(session, items, skills, after=training[-1])
         export_shards(session.store, facts_named(events), export)
 
@@ -67,25 +64,32 @@ async def evaluate_skills(
     """Measure `skills` into reports/out/evaluation.jsonl and return its events."""
     path = session.place.workspace / EVALUATION
     path.parent.mkdir(parents=True, exist_ok=True)
+    asked, rule = session.params.evaluate, gate_rule(session.params)
     recorder = Recorder(path, after=after, report=session.report)
     try:
-        session.progress.expect(len(items) * len(skills))
-        await measure(
-            session.rollouts(), gate_rule(session.params), items, skills, recorder, "test"
-        )
+        session.progress.expect(len(items) * len(skills) * (1 + len(asked.roles)))
+        home = await measure(session.rollouts(), rule, items, skills, recorder, asked.split)
+        for name, options in asked.roles.items():
+            async with open_rollouts(session, name, options) as rollouts:
+                await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
         recorder.finish()
     finally:
         recorder.close()
     return recorder.events
 
 
-def skills_of(training: Sequence[Event]) -> list[NamedSkill]:
-    """Return seed and best skill of a training log, and the last one where it differs."""
-    seed, best, last = (version_of(training, name).text for name in ("seed", "best", "last"))
-    skills = [NamedSkill("seed", seed), NamedSkill("best", best)]
-    if last != best:
-        skills.append(NamedSkill("last", last))
-    return skills
+def items_of(workspace: Path, split: str) -> list[Item]:
+    """Return the frozen items of a split; `all` are those of all three."""
+    names = SPLITS if split == "all" else (split,)
+    return [item for name in names for item in read_split(workspace, name)]
+
+
+def note_opening(
+    session: Session, split: str, items: Sequence[Item], skills: Sequence[NamedSkill]
+) -> None:
+    """Write to the operations log that the test split is opened, if it is."""
+    if split in ("test", "all"):
+        session.ops.write("test.opened", items=len(items), skills=[s.name for s in skills])
 
 
 async def measure(
@@ -95,8 +99,11 @@ async def measure(
     skills: Sequence[NamedSkill],
     history: History,
     split: str,
-) -> None:
-    """Roll out every item with every skill; the first skill is what the others gain over."""
+) -> list[list[Rollout]]:
+    """Roll out every item with every skill; the first skill is what the others gain over.
+
+    Returns the rollouts, one list a skill.
+    """
     history.append(
         "test.opened",
         {
@@ -106,25 +113,68 @@ async def measure(
             "target": dict(rollouts.target.identity),
         },
     )
-    first: list[Rollout] = []
+    all_done: list[list[Rollout]] = []
     for skill in skills:
         done = await rollouts.all(items, skill.text)
-        first = first or done
+        all_done.append(done)
         history.append("rollouts.scored", scored(done, skill.text, "test", split=split))
+        told = _told(rule, skills, skill, all_done[0], done, split)
+        history.append("skill.evaluated", told)
+    history.flush()
+    return all_done
+
+
+async def transfer(
+    name: str,
+    rollouts: Rollouts,
+    rule: GateRule,
+    home: Sequence[Sequence[Rollout]],
+    skills: Sequence[NamedSkill],
+    history: History,
+    split: str,
+) -> None:
+    """Roll out the items of `home` with every skill on another target, called `name`.
+
+    `home` holds the rollouts on the training target, one list a skill.
+    """
+    items = [rollout.item for rollout in home[0]]
+    first: list[Rollout] = []
+    for skill, at_home in zip(skills, home, strict=True):
+        done = await rollouts.all(items, skill.text)
+        first = first or done
+        history.append("rollouts.scored", scored(done, skill.text, "transfer", target=name))
         history.append(
-            "skill.evaluated",
+            "skill.transferred",
             {
-                "name": skill.name,
-                "skill": text_digest(skill.text),
-                "against": None if skill is skills[0] else text_digest(skills[0].text),
-                "split": split,
-                "metric": rule.metric,
-                **({"mixed_weight": rule.mixed_weight} if rule.metric == "mixed" else {}),
-                **summary(rule, first, done, alone=skill is skills[0]),
-                "task_types": by_task_type(rule, first, done, alone=skill is skills[0]),
+                "target": name,
+                "model": dict(rollouts.target.identity),
+                **_told(rule, skills, skill, first, done, split),
+                **carried(rule, (home[0], at_home), (first, done)),
             },
         )
     history.flush()
+
+
+def _told(
+    rule: GateRule,
+    skills: Sequence[NamedSkill],
+    skill: NamedSkill,
+    first: Sequence[Rollout],
+    done: Sequence[Rollout],
+    split: str,
+) -> dict[str, Any]:
+    """Return what an evaluation says of one skill."""
+    alone = skill is skills[0]
+    return {
+        "name": skill.name,
+        "skill": text_digest(skill.text),
+        "against": None if alone else text_digest(skills[0].text),
+        "split": split,
+        "metric": rule.metric,
+        **({"mixed_weight": rule.mixed_weight} if rule.metric == "mixed" else {}),
+        **summary(rule, first, done, alone=alone),
+        "task_types": by_task_type(rule, first, done, alone=alone),
+    }
 
 
 def summary(

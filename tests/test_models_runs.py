@@ -1,4 +1,4 @@
-"""Whole runs over the wire: with a real model, through faults, and against nothing but faults."""
+"""Whole runs over the wire: with a real model, through faults, against faults alone."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_run_over_the_wire_with_a_real_model_is_finished_and_verified(
     real = {"model": "smollm2", "max_tokens": 6, "temperature": 0.0, "timeout_s": 300}
     if backend == "anthropic":
         real |= {"backend": "anthropic", "api": "auto", "base_url": llama}
-    project(tmp_path, target(llama, **real), items=3, batch_size=3)
+    project(tmp_path, target(llama, **real), items=2, batch_size=2)
     run_stages(tmp_path, monkeypatch)
     events = events_of(tmp_path)
     assert events[0]["data"]["target"]["backend"] == backend

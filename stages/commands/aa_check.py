@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from stages.command import until_stopped
-from stages.commands.evaluate import named_skill
 from stages.console import emit_json, say
 from stages.core.score import Score
 from stages.data.splits import read_split
 from stages.gate import judge_all
+from stages.named_skill import named_skill
 from stages.rollout import by_item
 from stages.run import gate_rule
 from stages.session import open_session

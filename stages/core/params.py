@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.core.item import SPLITS
 from stages.core.model_options import BACKENDS, RoleOptions
 from stages.core.params_knob import derived, knob
 
@@ -166,6 +167,21 @@ class Evaluate:
         "Open the test split after training; false keeps it sealed.",
         result_changing=False,
     )
+    skills: tuple[str, ...] = knob(
+        (),
+        "Skills measured: FILE, RUN:vN, seed, best, last; the first is what others gain over. "
+        "None = seed, best and, where it differs, last.",
+        result_changing=False,
+    )
+    split: str = knob(
+        "test", "Items measured on.", choices=(*SPLITS, "all"), result_changing=False
+    )
+    targets: Mapping[str, Any] = knob(
+        {},
+        "Further targets by name, each with the keys of `target`: what carries over to them.",
+        result_changing=False,
+    )
+    roles: Mapping[str, RoleOptions] = derived(dict)
 
 
 @dataclass(frozen=True)

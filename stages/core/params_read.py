@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from stages.core.errors import ParamError
+from stages.core.model_options import RoleOptions
 from stages.core.params import Params, cross_faults
 from stages.core.params_knob import (
     Knob,
@@ -129,6 +130,7 @@ def _params(
     params: Params = reader.section(Params, tree, "", "params.yaml")
     params = dataclasses.replace(
         params,
+        evaluate=dataclasses.replace(params.evaluate, roles=_targets(tree, reader)),
         env_params=_env_params(params.env, tree, environments, reader),
         origins=MappingProxyType(reader.origins),
     )
@@ -171,6 +173,19 @@ def _env_params(
     if not isinstance(section.value, dict):
         section = Node({}, section.line)
     return reader.section(environments[env], section, f"envs.{env}.", f"envs.{env}")
+
+
+def _targets(tree: Node, reader: SectionReader) -> Mapping[str, RoleOptions]:
+    """Return the roles in `evaluate.targets`, each read as `target` is."""
+    node = tree
+    for name in ("evaluate", "targets"):
+        node = node.value.get(name, Node({})) if isinstance(node.value, dict) else Node({})
+    if not isinstance(node.value, dict):
+        return {}
+    return {
+        name: reader.subsection(RoleOptions, entry, f"evaluate.targets.{name}", FILE)
+        for name, entry in node.value.items()
+    }
 
 
 def _get(params: Any, key: str) -> Any:

@@ -42,6 +42,33 @@ def gain_interval(differences: Sequence[Fraction]) -> tuple[float, float]:
     return max(-1.0, mean - half), min(1.0, mean + half)
 
 
+def share_interval(pairs: Sequence[tuple[Fraction, Fraction]]) -> tuple[float, float] | None:
+    """Return the 95 % interval of mean(b) / mean(a) over pairs (a, b) in [-1, 1].
+
+    Fieller's theorem (1954) in closed form. As in `gain_interval` two observations are added
+    that leave sums and products alone and add 2 to each sum of squares, so the interval is
+    bounded exactly when that of mean(a) does not hold 0; otherwise the result is None, for any
+    ratio would fit.
+    """
+    n = len(pairs) + 2
+    a = sum((x for x, _ in pairs), Fraction(0)) / n
+    b = sum((y for _, y in pairs), Fraction(0)) / n
+    z2 = Fraction(Z95) ** 2 / n
+    lead = a * a - z2 * (_mean_of(pairs, 0, 0, n) - a * a)
+    if lead <= 0:
+        return None
+    middle = a * b - z2 * (_mean_of(pairs, 0, 1, n) - a * b)
+    rest = b * b - z2 * (_mean_of(pairs, 1, 1, n) - b * b)
+    root = math.sqrt(max(Fraction(0), middle * middle - lead * rest))
+    return (float(middle) - root) / float(lead), (float(middle) + root) / float(lead)
+
+
+def _mean_of(pairs: Sequence[tuple[Fraction, Fraction]], i: int, j: int, n: int) -> Fraction:
+    """Return the mean product of two columns, the two added observations included."""
+    added = 2 if i == j else 0
+    return (sum((pair[i] * pair[j] for pair in pairs), Fraction(0)) + added) / n
+
+
 def sign_flip_p(differences: Sequence[Fraction]) -> float:
     """Return the one-sided p of an exact sign-flip test: P(sum of +-|d| >= sum of d).
 

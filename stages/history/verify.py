@@ -16,7 +16,7 @@ from stages.history.course import Course
 from stages.history.events import Event, is_canonical, parse_event
 from stages.history.faults import Fault
 
-ENDS = ("run.finished", "skill.evaluated")
+ENDS = ("run.finished", "skill.evaluated", "skill.transferred")
 
 Check = Callable[[Event, Course, "Report"], Iterable[Fault]]
 CHECKS: dict[str, list[Check]] = {}

@@ -175,6 +175,13 @@ def _evaluated(data: Data, version: int | None) -> str:
     return f"evaluation: {visible(data['name'], 20)} on {data['split']}, {means}{gain}"
 
 
+def _transferred(data: Data, version: int | None) -> str:
+    share = "" if data["share"] is None else f", {data['share']:.0%} of the gain carries over"
+    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
+    on = f"{visible(data['name'], 20)} on target {visible(data['target'], 20)}"
+    return f"evaluation: {on}, {data['split']}, {means}{share}"
+
+
 SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,
@@ -195,4 +202,5 @@ SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.finished": _finished,
     "test.opened": _opened,
     "skill.evaluated": _evaluated,
+    "skill.transferred": _transferred,
 }

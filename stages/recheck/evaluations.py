@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from stages.core.score import exact_mean, metric
+from stages.core.share import SHARE_INTERVAL, share_of
 from stages.core.stats import gain_interval
 from stages.history.course import Course
 from stages.history.events import Event
@@ -18,10 +19,12 @@ from stages.recheck.verdicts import score_of
 INTERVAL = "adjusted_wald/1"
 
 
-@check("skill.evaluated")
+@check("skill.evaluated", "skill.transferred")
 def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """Check means and gain of a skill, on the target trained on or on another."""
     data = event.data
-    rows = _rows(course, data["skill"])
+    target = data.get("target")
+    rows = _rows(course, data["skill"], target)
     if rows is None:
         yield Fault.of(event, "skill", data["skill"], "a skill rolled out before")
         return
@@ -39,7 +42,9 @@ def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[F
     yield from differing(event, {"mean": None if total is None else float(total)})
     if data["against"] is None or not report.knows(data["interval"], INTERVAL):
         return
-    first = {row["item"]: _value(row, data) for row in _rows(course, data["against"]) or []}
+    first = {
+        row["item"]: _value(row, data) for row in _rows(course, data["against"], target) or []
+    }
     pairs = [(v, first.get(item)) for item, v in values.items()]
     differences = [v - w for v, w in pairs if v is not None and w is not None]
     if differences:
@@ -48,9 +53,31 @@ def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[F
         yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
 
 
-def _rows(course: Course, digest: str) -> list[dict[str, Any]] | None:
+@check("skill.transferred")
+def check_share(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """Check the share of the gain that carries over to another target."""
+    data = event.data
+    if not report.knows(data["share_interval"], SHARE_INTERVAL):
+        return
+    seed = data["skill"] if data["against"] is None else data["against"]
+    wanted = [(seed, None), (data["skill"], None), (seed, data["target"]),
+              (data["skill"], data["target"])]  # fmt: skip
+    found = [_rows(course, digest, target) for digest, target in wanted]
+    known = [rows for rows in found if rows is not None]
+    orders = {tuple(row["item"] for row in rows) for rows in known}
+    if len(known) < len(wanted) or len(orders) > 1:
+        yield Fault.of(event, "target", data["target"], "the same items on both targets")
+        return
+    yield from differing(
+        event, share_of(*([_value(row, data) for row in rows] for rows in known))
+    )
+
+
+def _rows(course: Course, digest: str, target: str | None) -> list[dict[str, Any]] | None:
+    """Return the last rows of a skill on a target; None is the one trained on."""
     for event in reversed(course.seen):
-        if event.type == "rollouts.scored" and event.data["skill"] == digest:
+        scored = event.type == "rollouts.scored" and event.data["skill"] == digest
+        if scored and event.data.get("target") == target:
             rows: list[dict[str, Any]] = event.data["items"]
             return rows
     return None
