@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_world import WORDS, ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
+from toy_world import WORDS, ToyEnvironment, ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
 
 from stages.core.document import region_text
 from stages.core.edit import Edit
+from stages.core.item import Item
 from stages.core.patch import Patch
+from stages.core.trajectory import Trajectory
 from stages.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
 from stages.store.facts import FactStore
 
@@ -255,3 +257,22 @@ def test_patches_may_hold_notes_alone(tmp_path: Path, store: FactStore) -> None:
     done = run_whole(tmp_path, store, NotesOnly(), skill_aware={"enabled": True}, epochs=1)
     assert done.events("candidate.built")[0]["results"][0]["status"] == "applied"
     assert done.events("edits.selected") == []
+
+
+def test_what_an_environment_says_to_analysts_reaches_them_and_no_event(
+    tmp_path: Path, store: FactStore
+) -> None:
+    told: list[str | None] = []
+
+    class Telling(ToyEnvironment):
+        def feedback(self, item: Item, trajectory: Trajectory) -> str | None:
+            return None if trajectory.answer else f"{item.id} had no answer"
+
+    class Listening(Whole):
+        async def reflect(self, view: StepView) -> Answer:
+            told.extend(o.feedback for o in view.observations)
+            return await super().reflect(view)
+
+    done = run_toy(tmp_path, store, toy_params(epochs=1), optimizer=Listening(), env=Telling())
+    assert "train-oak had no answer" in told
+    assert b"had no answer" not in done.log

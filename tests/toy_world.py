@@ -175,7 +175,7 @@ def run_toy(
         selection=items_of("selection"),
         seed_skill=SEED_SKILL,
         rollouts=Rollouts(
-            ToyEnvironment(),
+            parts.get("env", ToyEnvironment()),
             model,
             store,
             tally,

@@ -62,4 +62,8 @@ class Environment(Protocol):
         """Judge a trajectory. Pure: same arguments, same score."""
 
     def reference(self, item: Item) -> str | None:
-        """Return the expected answer for analysts (asked for train items only), or None."""
+        """Return the expected answer for analysts (asked for train items only), or None.
+
+        An environment may also have `feedback(item, trajectory) -> str | None`: what it says of
+        a train rollout to analysts, never to the agent.
+        """

@@ -21,7 +21,8 @@ from stages.core.trajectory import Trajectory
 class Observation:
     """One train rollout as the optimizer sees it. `key` is the rollout's fact key.
 
-    `reference` is the expected answer when `reflect.show` allows it, else None.
+    `reference` is the expected answer; `feedback` is what an environment says of a rollout to
+    analysts alone (its `feedback(item, trajectory)`, if it has one). None = there is none.
     """
 
     item: Item
@@ -29,6 +30,7 @@ class Observation:
     score: Score
     key: str
     reference: str | None = None
+    feedback: str | None = None
 
 
 @dataclass(frozen=True)

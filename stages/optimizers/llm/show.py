@@ -128,6 +128,8 @@ def _ends(seen: Observation, show: Sequence[str]) -> list[str]:
         if name in show and extra is not None:
             parts.append(f"{name}:\n{extra}")
     parts.append(f"final answer: {trajectory.answer}")
+    if seen.feedback is not None:
+        parts.append(f"feedback: {seen.feedback}")
     if "reference" in show and seen.reference is not None:
         parts.append(f"expected answer: {seen.reference}")
     return [_REDACT.text(part) for part in parts]
