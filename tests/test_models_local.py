@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from stages.core.errors import ParamError
 from stages.models.errors import ModelConfigError, TooLong
-from stages.models.llama import Instance, pin_boundary
+from stages.models.llama import Instance, chain, pin_boundary
 from stages.models.local import LocalModel, joined, local_model
 from stages.models.protocol import Decoding, Message, Part, Reply, Request
 from stages.models.weights import EMBEDDED, PACKAGE, find_weights
@@ -49,7 +49,7 @@ def opened(
     style: str = "completion", workers: int = 1, decoding: Decoding = UNSET
 ) -> LocalModel:
     return local_model(
-        model=EMBEDDED, style=style, workers=workers, n_ctx=512, decoding=decoding
+        model=EMBEDDED, style=style, workers=workers, n_ctx=1024, decoding=decoding
     )
 
 
@@ -95,6 +95,35 @@ def test_a_used_instance_answers_as_a_fresh_one(model: LocalModel) -> None:
     expected = replies(fresh, [request])
     asyncio.run(fresh.close())
     assert replies(model, [request]) == expected
+
+
+PARTS = [
+    f"Context: Mill {n} burnt down in 18{n}7, on a wet day in the month of May."
+    for n in range(3)
+]
+LONG = "\n\n".join(
+    f"{part} It was built anew.\nQuestion: When?\nAnswer: 18" for part in PARTS * 3
+)
+
+
+@needs_model
+def test_going_on_from_a_common_start_gives_the_bits_of_a_fresh_start(
+    model: LocalModel,
+) -> None:
+    grown, turned = LONG + "\n\n" + PARTS[0], LONG.replace("Mill 1", "Inn 5", 1)
+    replies(model, [asked(text, FACTS[0]) for text in (LONG, grown, turned, LONG)])
+    for text in (grown, turned):
+        fresh = opened()
+        expected = replies(fresh, [asked(text, FACTS[1])])
+        asyncio.run(fresh.close())
+        assert replies(model, [asked(text, FACTS[1])]) == expected
+
+
+def test_texts_with_a_common_start_share_their_first_links() -> None:
+    one, two = chain(LONG), chain(LONG + "\n\nmore text at the end")
+    assert len(one) > 2
+    assert two[: len(one) - 1] == one[:-1]
+    assert one[-1] == LONG
 
 
 @needs_model

@@ -5,8 +5,10 @@ much of it the key-value cache happened to hold. An instance therefore brings th
 known state before each call:
 
 - A call whose stable front part can be pinned has the cache hold exactly the tokens of that
-  part, evaluated from nothing and with its last token evaluated once more by itself (which is
-  what pinning again does to a cache that holds more). The rest is one further evaluation.
+  part. They are evaluated link by link (`chain`), each link's last token once more by itself,
+  which is what going back to a link does to a cache that holds more. So a front part that
+  shares its first links with the one before goes on from there, with the same bits as from
+  nothing. The rest of the prompt is one further evaluation.
 - Any other call starts from an empty cache.
 
 Which of the two a call takes depends on the call alone: the server reports how many tokens it
@@ -26,6 +28,8 @@ from stages.models.errors import ModelConfigError, ModelError, TooLong, Transien
 _MARK = "front-part-goes-here"
 _LAST_WORD_END = re.compile(r".*\S(?= )", re.DOTALL)
 _WORTH_PINNING_CHARS = 64
+_BLANK_LINE = re.compile(r"(?<=\S)\n\n(?=\S)")
+_LINK_CHARS = 200
 
 
 def pin_boundary(front: str) -> str:
@@ -39,18 +43,33 @@ def pin_boundary(front: str) -> str:
     return head if len(head) >= _WORTH_PINNING_CHARS else ""
 
 
+def chain(pin: str) -> list[str]:
+    """Return the growing heads by which `pin` is evaluated; the last one is `pin` itself.
+
+    A head ends before a blank line, at least `_LINK_CHARS` after the one before. Where it ends
+    depends on the text up to there alone, so texts with a common start share heads.
+    """
+    heads: list[str] = []
+    start = 0
+    for match in _BLANK_LINE.finditer(pin):
+        if match.start() - start >= _LINK_CHARS:
+            start = match.start()
+            heads.append(pin[:start])
+    return [*heads, pin]
+
+
 class Instance:
     """A llama.cpp server in this process: one slot, one thread. Not safe for two threads."""
 
     def __init__(self, weights: Path, n_ctx: int) -> None:
         self._server = _start(weights, n_ctx)
-        self._pinned = ""
+        self._heads: list[str] = []  # what the cache holds, link by link
         self._pinned_tokens = 0
         self._chat_head: str | None = None
 
     def holds(self, pin: str) -> bool:
         """Say whether the cache already holds `pin`: saves time, changes nothing else."""
-        return pin != "" and self._pinned.endswith(pin)
+        return pin != "" and self._heads != [] and self._heads[-1].endswith(pin)
 
     def complete(self, pin: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a plain completion whose prompt starts with `pin`.
@@ -79,23 +98,47 @@ class Instance:
             answer = self._call(call, {**body, "cache_prompt": True})
             if _cached(answer) == self._pinned_tokens:
                 return answer
-        self._pinned = ""
+        self._heads = []
         return self._call(call, {**body, "cache_prompt": False})
 
     def _pin(self, text: str) -> None:
-        body = {"prompt": text, "n_predict": 0, "temperature": 0.0}
-        complete = self._server.handle_completions
-        if text != self._pinned:
-            self._pinned = ""
-            answer = self._call(complete, {**body, "cache_prompt": False})
-            self._pinned_tokens = int(answer["usage"]["prompt_tokens"])
-        self._call(complete, {**body, "cache_prompt": True})
-        self._pinned = text
+        """Bring the cache to hold exactly `text`, from the last link that it has already."""
+        heads, held = chain(text), self._heads
+        known = 0
+        while known < min(len(heads), len(held)) and heads[known] == held[known]:
+            known += 1
+        self._heads = []
+        if known:
+            self._evaluate(heads[known - 1], cached=True)
+        for head in heads[known:]:
+            if not self._grow(head, first=head is heads[0]):
+                # A link that is no token prefix of the next one: a matter of the text alone.
+                heads = [text]
+                self._grow(text, first=True)
+                break
+        self._heads = heads
+
+    def _grow(self, head: str, *, first: bool) -> bool:
+        """Evaluate a further link; False when the link before it was not reused whole."""
+        before = 0 if first else self._pinned_tokens
+        reused = self._evaluate(head, cached=not first)
+        self._evaluate(head, cached=True)
+        return reused == before
+
+    def _evaluate(self, head: str, *, cached: bool) -> int:
+        """Evaluate what the cache lacks of `head`, or its last token if it lacks nothing.
+
+        Returns how many tokens were reused.
+        """
+        body = {"prompt": head, "n_predict": 0, "temperature": 0.0, "cache_prompt": cached}
+        answer = self._call(self._server.handle_completions, body)
+        self._pinned_tokens = int(answer["usage"]["prompt_tokens"])
+        return _cached(answer)
 
     def _head_of_chat(self) -> str:
         """Return what the chat template puts before the system message's text."""
         if self._chat_head is None:
-            self._pinned = ""
+            self._heads = []
             messages = [{"role": "system", "content": _MARK}, {"role": "user", "content": "."}]
             body = {"messages": messages, "max_tokens": 1, "verbose": True}
             answer = self._call(self._server.handle_chat_completions, body)
@@ -108,10 +151,10 @@ class Instance:
             if "error" in answer:
                 raise _error(answer["error"])
         except ModelError:
-            self._pinned = ""
+            self._heads = []
             raise
         except RuntimeError as error:
-            self._pinned = ""
+            self._heads = []
             raise Transient("call to the local model", str(error)) from error
         return answer
 

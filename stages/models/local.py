@@ -78,7 +78,7 @@ class LocalModel:
     def identity(self) -> Mapping[str, Any]:
         return {
             "backend": "local",
-            "method": "pinned/1",
+            "method": "chained/1",
             "gguf": self._weights.sha256,
             "style": self.style,
             "n_ctx": self._n_ctx,
