@@ -26,7 +26,8 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 from history_world import World  # noqa: E402
 
 import stages.recheck  # noqa: E402
-from stages.history.audit import LogOnly, audit_version  # noqa: E402
+from stages.history.audit import audit_version  # noqa: E402
+from stages.history.audit_record import LogOnly  # noqa: E402
 from stages.history.audit_text import audit_text  # noqa: E402
 from stages.history.blame import blame  # noqa: E402
 from stages.history.branch import SideBranch  # noqa: E402

@@ -139,9 +139,8 @@ def compare(
         rows,
     )
     if found.not_evaluated:
-        say(
-            f"no evaluation at hand of {', '.join(found.not_evaluated)}: test gain leaves it out"
-        )
+        names = ", ".join(found.not_evaluated)
+        say(f"no evaluation at hand of {names}: test gains leave it out")
     for name, values in found.also_differ.items():
         say(f"also differs: {name} ({', '.join(values)})")
     if all(len(set(group.seeds)) == 1 for group in found.groups):

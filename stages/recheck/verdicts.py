@@ -7,15 +7,20 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
+from stages.core.apply import TAG as APPLY
 from stages.core.canon import text_digest
 from stages.core.edit import EditStatus
+from stages.core.rewrite import TAG as REWRITE
 from stages.core.score import Outcome, Score, exact_mean
+from stages.core.tokens import TAG as COUNTER
+from stages.core.tokens import count_tokens
 from stages.gate import ORDER, RULES, GateRule, Verdict, gate_order, judge_all
 from stages.history.course import Course
 from stages.history.events import Event
 from stages.history.faults import Fault
 from stages.history.rows import Row, Rows, by_item
 from stages.history.verify import Report, check
+from stages.recheck.candidates import built_again
 from stages.recheck.rollouts import differing
 from stages.rollout import mean_score
 
@@ -119,6 +124,7 @@ def score_of(row: Row) -> Score:
 def check_version(event: Event, course: Course, report: Report) -> Iterator[Fault]:
     data = event.data
     if data["version"] == 0:
+        yield from _check_seed(event, course, report)
         return
     built, judged = course.latest("candidate.built"), course.latest("gate.judged")
     if built is None or judged is None or judged.data["verdict"] != "accepted":
@@ -139,11 +145,24 @@ def check_version(event: Event, course: Course, report: Report) -> Iterator[Faul
             "tokens": built.data["tokens"],
         },
     )
+    if course.broken is None and built.data["rule"] in (APPLY, REWRITE):
+        candidate = built_again(built, course)
+        moved = {"lines_added": candidate.added, "lines_removed": candidate.removed}
+        yield from differing(event, moved)
     scored = course.latest("rollouts.scored")
     if scored is not None:
         rule = rule_of(judged.data)
         best = mean_of(rule, by_item(scored.data["items"])) > mean_of(rule, course.best_rows)
         yield from differing(event, {"best": best})
+
+
+def _check_seed(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """The seed skill is version 0, made by no edit and the best so far."""
+    nothing: dict[str, Any] = dict.fromkeys(("parent", "patch", "candidate", "gate"))
+    nothing |= {"edits": [], "not_applied": [], "lines_added": 0, "lines_removed": 0}
+    yield from differing(event, nothing | {"best": True})
+    if course.broken is None and report.knows(course.start.get("counter"), COUNTER):
+        yield from differing(event, {"tokens": count_tokens(course.skill)})
 
 
 def mean_of(rule: GateRule, rows: Rows) -> Fraction:
