@@ -13,6 +13,7 @@ from stages.core.score import Score
 from stages.data.splits import read_split
 from stages.gate import judge_all
 from stages.named_skill import named_skill
+from stages.noise import COMPARISONS, false_accept_rate
 from stages.rollout import by_item
 from stages.run import gate_rule
 from stages.session import open_session
@@ -30,7 +31,8 @@ def aa_check(
     """Measure one skill twice on the selection split and compare it with itself.
 
     Prints how many items flip between two measurements of the same skill, what the gate says of
-    that comparison, and the smallest gain that the split can show.
+    that comparison and how often it would accept such noise, and the smallest gain that the
+    split can show.
 
     Example: skilltrail aa-check --skill skills/seeds/textqa.md
     """
@@ -44,8 +46,12 @@ def aa_check(
         f"skill (rate {told['flip_rate']:.3f}); "
         f"the gate ({told['rule']}) says: {told['verdict']}"
     )
+    say(
+        f"of {COMPARISONS} comparisons of the skill with itself the gate would accept "
+        f"{told['false_accept_rate']:.1%} (gate.alpha: {told['alpha']:.1%})"
+    )
     say(f"the smallest gain that this split can show is {told['smallest_gain']:.3f}")
-    if told["false_accept"]:
+    if told["false_accept_rate"] > told["alpha"]:
         say("the gate would accept noise here: use `gate.rule: paired` or `gate.repeats`")
 
 
@@ -67,6 +73,8 @@ async def _check(name: str, told: dict[str, Any]) -> None:
             "rule": rule.rule,
             "verdict": verdict.verdict,
             "false_accept": verdict.verdict == "accepted",
+            "false_accept_rate": false_accept_rate(rule, ids, one, two),
+            "alpha": rule.alpha,
             "smallest_gain": 1 / len(ids),
         }
 
