@@ -20,8 +20,9 @@ from rich.table import Table
 from rich.text import Text
 
 from stages.core.canon import clean
-from stages.core.errors import SkilltrailError
-from stages.core.redact import redact, secret_values
+from stages.core.errors import SkilltrailError, UsageError
+from stages.core.redact import Redactor
+from stages.models.environ import redactor
 
 # Line feed and tab may pass. Everything else here moves the cursor, starts an escape sequence,
 # or turns the direction of text; none of it is ever wanted from a model.
@@ -51,8 +52,15 @@ def say(text: str = "", style: str | None = None) -> None:
 
 def complain(error: SkilltrailError) -> None:
     """Write an error's one message to stderr, secrets taken out."""
-    words = str(redact(str(error), secret_values(os.environ)))
+    words = _redactor().text(str(error))
     console.print(Text.assemble(("error: ", "bold red"), safe(words)))
+
+
+def _redactor() -> Redactor:
+    try:
+        return redactor()
+    except UsageError:  # .env is broken: what is being told may be just that
+        return redactor(os.environ)
 
 
 def emit(text: str) -> None:

@@ -81,8 +81,8 @@ def test_a_target_is_read_as_strictly_as_the_role() -> None:
         ({"backend": "vllm"}, r"evaluate\.targets\.x\.base_url"),
         ([], "expected a mapping"),
     ):
+        given = {"env": "toy", "evaluate": {"targets": {"x": values}}}
         with pytest.raises(ParamError, match=message):
-            given = {"env": "toy", "evaluate": {"targets": {"x": values}}}
             params_of(given, {"toy": ToyParams})
 
 

@@ -73,6 +73,7 @@ _ASSIGNED = re.compile(
     """
 )
 _MIN_VALUE_CHARS = 4  # a shorter value would be hidden in ordinary words
+_MIN_SURE_CHARS = 8  # in data, where `DEBUG_TOKEN=none` shall not hide every `none`
 
 
 def holds_secret(name: str) -> bool:
@@ -98,7 +99,8 @@ class Redactor:
 
     def __init__(self, values: Iterable[str] = ()) -> None:
         known = sorted({v for v in values if len(v) >= _MIN_VALUE_CHARS}, key=len, reverse=True)
-        self._known = re.compile("|".join(re.escape(v) for v in known)) if known else None
+        self._known = _any_of(known)
+        self._known_long = _any_of([v for v in known if len(v) >= _MIN_SURE_CHARS])
 
     def text(self, text: str) -> str:
         """Return `text` without secrets. Redact first, clip afterwards."""
@@ -107,6 +109,23 @@ class Redactor:
         text = _SHAPES.sub(HIDDEN, text)
         text = _AUTH_HEADER.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
         return _ASSIGNED.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+
+    def sure(self, text: str) -> str:
+        """Return `text` without known values and without what has a key's own shape.
+
+        What merely stands beside a word such as `password` stays: for texts that are data.
+        """
+        if self._known_long is not None:
+            text = self._known_long.sub(HIDDEN, text)
+        return _SHAPES.sub(HIDDEN, text)
+
+    def sure_value(self, value: Any) -> Any:
+        """Return a JSON value with `sure` applied to every text in it."""
+        if isinstance(value, Mapping):
+            return {self.sure(str(k)): self.sure_value(v) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return type(value)(self.sure_value(item) for item in value)
+        return self.sure(value) if isinstance(value, str) else value
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value without secrets; `name` is the field it stands in."""
@@ -120,6 +139,10 @@ class Redactor:
                 HIDDEN if hide else self.text(value if isinstance(value, str) else repr(value))
             )
         return value
+
+
+def _any_of(texts: list[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(re.escape(text) for text in texts)) if texts else None
 
 
 def redact(value: Any, values: Iterable[str] = ()) -> Any:
