@@ -173,7 +173,7 @@ def run_toy(
         params=params,
         train=items_of("train"),
         selection=items_of("selection"),
-        seed_skill=SEED_SKILL,
+        seed_skill=parts.get("seed_skill", SEED_SKILL),
         rollouts=Rollouts(
             parts.get("env", ToyEnvironment()),
             model,

@@ -1,0 +1,134 @@
+"""Every knob of the method changes a run: two logs that differ in that knob alone differ.
+
+Knobs of environments: `test_env_knobs.py`. `docs/knobs.md` names the test of each knob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_compaction import Brief
+from toy_world import ToyParams, run_toy
+
+from stages.core.params import Params
+from stages.core.params_knob import knobs_of
+from stages.core.params_read import params_of
+from stages.core.patch import Patch
+from stages.optimizers.protocol import Answer, StepView
+from stages.optimizers.registry import llm_options
+from stages.store.null import NullStore
+
+SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
+AWARE = {"skill_aware.enabled": True}
+ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "evaluate")
+
+# Another value of each knob, and what must be set besides for it to count.
+METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
+    "seed": (43, {}),
+    "epochs": (1, {}),
+    "batch_size": (4, {}),
+    "accumulation": (2, {}),
+    "lr": (1, {}),
+    "lr_min": (2, {"lr": 4, "lr_schedule": "linear"}),
+    "lr_schedule": ("linear", {}),
+    "lr_warmup": (2, {}),
+    "update_mode": ("rewrite_from_suggestions", {}),
+    "max_skill_tokens": (12, {}),
+    "patience": (1, {"lr": 1, "epochs": 4, "batch_size": 4}),
+    "use_gate": (False, {}),
+    "merge_batch_size": (2, {"batch_size": 8}),
+    "compaction": (True, {}),
+    "reflect.success_threshold": (0.0, SLOW),
+    "gate.rule": ("no_regression", {}),
+    "gate.metric": ("soft", {}),
+    "gate.mixed_weight": (0.2, {"gate.metric": "mixed"}),
+    "gate.alpha": (0.9, {"gate.rule": "paired"}),
+    "gate.tolerance": (1.0, {"gate.rule": "no_regression"}),
+    "gate.prefer_shorter": (False, {"compaction": True, "lr": 3}),
+    "gate.min_coverage": (0.5, {}),
+    "gate.repeats": (2, {}),
+    "gate.min_items": (9, {}),
+    "slow_update.enabled": (True, {"lr": 1}),
+    "slow_update.samples": (2, SLOW),
+    "slow_update.mode": ("force", SLOW),
+    "slow_update.pairs": ("changed", SLOW),
+    "slow_update.max_extra": (2, SLOW | {"slow_update.pairs": "changed"}),
+    "meta_skill.enabled": (True, {"lr": 1}),
+    "skill_aware.enabled": (True, {}),
+    "skill_aware.source": ("failure_only", AWARE),
+    "skill_aware.consolidate_over": (1, AWARE),
+}
+# What the prompted optimizer alone is told.
+PROMPTED: Mapping[str, Any] = {
+    "reflect.minibatch_size": 2,
+    "reflect.failure_only": True,
+    "reflect.show": ["prompt"],
+    "reflect.trajectory_chars": 900,
+    "skill_aware.enabled": True,
+    "skill_aware.source": "failure_only",
+    "optimizer.workers": 3,
+    "optimizer.max_tokens": 700,
+    "optimizer.stages.rank.max_tokens": 50,
+}
+
+
+class Curious(Brief):
+    """One analyst per failed item, and one for the successes, all with notes."""
+
+    async def reflect(self, view: StepView) -> Answer:
+        answer = await super().reflect(view)
+        whole = answer.value[0]
+        if view.update_mode != "patch":
+            return answer
+        single = [replace(whole, edits=(edit,), items=edit.items) for edit in whole.edits]
+        passed = Patch("success", (), (), notes=("go on",))
+        return Answer([*single, passed], rule=self.tag)
+
+
+def params(values: Mapping[str, Any]) -> Params:
+    tree: dict[str, Any] = {"env": "toy"}
+    for key, value in values.items():
+        place = tree
+        *sections, name = key.split(".")
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = value
+    return params_of(tree, {"toy": ToyParams})
+
+
+def log(folder: Path, values: Mapping[str, Any]) -> bytes:
+    small = {"epochs": 2, "batch_size": 2, "lr": 2, "lr_schedule": "constant"}
+    folder.mkdir()
+    return run_toy(folder, NullStore(), params(small | values), optimizer=Curious()).log
+
+
+@pytest.mark.parametrize("knob", METHOD)
+def test_a_knob_of_the_method_changes_the_run(tmp_path: Path, knob: str) -> None:
+    value, besides = METHOD[knob]
+    assert log(tmp_path / "a", besides) != log(tmp_path / "b", dict(besides) | {knob: value})
+
+
+def test_one_run_made_twice_has_one_log(tmp_path: Path) -> None:
+    assert log(tmp_path / "a", SLOW) == log(tmp_path / "b", SLOW)
+
+
+def test_another_seed_skill_is_another_run(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    one = run_toy(tmp_path / "a", NullStore(), params({}), seed_skill="# Trees\n")
+    assert one.log != run_toy(tmp_path / "b", NullStore(), params({})).log
+
+
+@pytest.mark.parametrize("knob", PROMPTED)
+def test_a_knob_of_the_prompted_optimizer_reaches_it(knob: str) -> None:
+    assert llm_options(params({knob: PROMPTED[knob]})) != llm_options(params({}))
+
+
+def test_every_knob_of_the_method_is_listed_here() -> None:
+    keys = {knob.key for knob in knobs_of(Params)}
+    here = {key for key in keys if key.split(".")[0] not in ELSEWHERE}
+    assert here - {"skill.parent"} == METHOD.keys() | {k for k in PROMPTED if k in here}
