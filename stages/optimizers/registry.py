@@ -23,8 +23,13 @@ def open_optimizer(params: Params, env: Environment, facts: Facts, count: Counte
     role = params.optimizer
     if role.backend == "rules":
         return RulesOptimizer(env)
-    reflect, aware = params.reflect, params.skill_aware
-    options = LlmOptions(
+    return open_llm(role, llm_options(params), facts, env.name, count)
+
+
+def llm_options(params: Params) -> LlmOptions:
+    """Return what params tell a prompted optimizer, apart from its models."""
+    role, reflect, aware = params.optimizer, params.reflect, params.skill_aware
+    return LlmOptions(
         minibatch_size=reflect.minibatch_size,
         failure_only=reflect.failure_only,
         workers=role.workers if role.workers else DEFAULT_WORKERS,
@@ -35,4 +40,3 @@ def open_optimizer(params: Params, env: Environment, facts: Facts, count: Counte
         max_tokens=role.max_tokens,
         stages={stage: getattr(role.stages, stage) for stage in STAGES},
     )
-    return open_llm(role, options, facts, env.name, count)
