@@ -54,6 +54,8 @@ async def main() -> None:
         items = items_of(workspace, asked.split)
         skills = [named_skill(workspace, name) for name in asked.skills] or skills_of(training)
         note_opening(session, asked.split, items, skills)
+        ledger = f"evaluate-{training[-1].id[:16]}.jsonl"
+        session.accounts.keep_in(session.place.state / "spent" / ledger)
         events = await evaluate_skills(session, items, skills, after=training[-1])
         export_shards(session.store, facts_named(events), export)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from stages.accounts import Accounts
 from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
@@ -40,6 +41,7 @@ class Session:
     meter: Meter
     ops: Ops
     progress: Progress
+    accounts: Accounts = field(default_factory=Accounts)
 
     def rollouts(self, gaps: str = "") -> Rollouts:
         """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
@@ -95,10 +97,13 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     ops = Ops(place.state / "ops.jsonl", redactor().text)
     started = time.monotonic()
     with FactStore.open(place.root, ops) as store, Progress(section) as progress:
-        target = open_model("target", params.target, records=StoredCalls(store))
+        accounts, records = Accounts(), StoredCalls(store)
+        target = open_model(
+            "target", params.target, records=records, account=accounts.of("target")
+        )
         try:
             with Meter(place, section, apart=command) as meter:
-                yield Session(place, params, env, target, store, meter, ops, progress)
+                yield Session(place, params, env, target, store, meter, ops, progress, accounts)
         finally:
             await target.close()
     name = section if command is None else f"command {command}"

@@ -33,6 +33,8 @@ from stages.store.exports import export_shards, import_shards
 from stages.store.lock import run_lock
 from stages.store.owner import Owner
 
+LEDGER = "spent.jsonl"  # beside the live log, see `stages.accounts`
+
 
 async def main() -> None:
     """Read params and splits, train, write the outputs."""
@@ -48,6 +50,7 @@ async def main() -> None:
             side = open_side_branch(
                 session.place.root, session.place.experiment, session.report
             )
+            session.accounts.keep_in(folder / LEDGER)
             recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
             try:
                 await train_run(session, recorder, *items, seed_skill)
@@ -70,7 +73,13 @@ async def train_run(
 ) -> None:
     """Train with an open recorder and write the outputs."""
     workspace = session.place.workspace
-    optimizer = open_optimizer(session.params, session.env, session.store, session.count_reply)
+    optimizer = open_optimizer(
+        session.params,
+        session.env,
+        session.store,
+        session.count_reply,
+        session.accounts.of("optimizer"),
+    )
     run = Run(
         params=session.params,
         train=tuple(train_items),

@@ -62,7 +62,7 @@ async def open_rollouts(
         ParamError, ModelConfigError: the target cannot be opened.
     """
     role = f"evaluate.targets.{name}"
-    target = open_model(role, options)
+    target = open_model(role, options, account=session.accounts.of(role))
     try:
         counter = Counter(session, role, options)
         yield Rollouts(session.env, target, session.store, counter)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stages.core.errors import BudgetError, ParamError
 from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
-from stages.models.budget import Amount, Budget, most_input_tokens
+from stages.models.budget import Account, Amount, Budget, most_input_tokens
 from stages.models.door import DoorModel
 from stages.models.prices import price_of, price_table, require_price
 from stages.models.protocol import Decoding, Message, Part, Reply, Request
@@ -29,7 +29,9 @@ def test_a_budget_with_room_for_five_calls_makes_five_of_forty() -> None:
     """Public case retry-07."""
 
     async def run() -> tuple[int, Budget]:
-        budget = Budget("target", BudgetOptions(usd=1.0), spent=Amount(usd=Fraction("0.95")))
+        budget = Budget(
+            "target", BudgetOptions(usd=1.0), account=Account(Amount(usd=Fraction("0.95")))
+        )
 
         async def call() -> None:
             held = await budget.reserve(CENT)
@@ -42,7 +44,7 @@ def test_a_budget_with_room_for_five_calls_makes_five_of_forty() -> None:
 
     made, budget = asyncio.run(run())
     assert made == 5
-    assert budget.spent.usd == 1
+    assert budget.account.spent.usd == 1
 
 
 @settings(max_examples=40)
@@ -62,7 +64,7 @@ def test_no_number_of_calls_together_overruns(limit: int, calls: list[tuple[int,
         tasks = (call(worst, used) for worst, used in calls)
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert all(e is None or isinstance(e, BudgetError) for e in ends)
-        assert budget.spent.tokens <= limit
+        assert budget.account.spent.tokens <= limit
 
     asyncio.run(run())
 
@@ -110,7 +112,7 @@ def test_usage_counts_against_the_token_limit() -> None:
             asked = (model.complete(ASK) for _ in range(9))
             found = await asyncio.gather(*asked, return_exceptions=True)
             assert isinstance(found[-1], BudgetError)
-            return model.budget.spent
+            return model.budget.account.spent
 
         spent = asyncio.run(run())
     assert spent.tokens == 45 * spent.calls
@@ -190,6 +192,6 @@ def test_what_was_spent_before_counts() -> None:
 
     with FaultServer(never) as server:
         options = replace(options_at("chat", server.url), budget=BudgetOptions(calls=2))
-        model = open_model("target", options, environ=KEYS, spent=Amount(calls=2))
+        model = open_model("target", options, environ=KEYS, account=Account(Amount(calls=2)))
         with pytest.raises(BudgetError, match="2 of 2 used"):
             asyncio.run(model.complete(ASK))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from stages.core.errors import BudgetError, ParamError
@@ -60,21 +60,37 @@ def most_input_tokens(request: Request) -> int:
     return written + added + parts * _PER_MESSAGE_TOKENS + images * _PER_IMAGE_TOKENS
 
 
+@dataclass
+class Account:
+    """What one role has spent and what it holds for calls in flight, over all its models.
+
+    `note` is told each change of what counts as spent: a call's most before it is sent, and
+    the (mostly negative) difference once it is known what it used.
+    """
+
+    spent: Amount = Amount()
+    held: list[Amount] = field(default_factory=list)
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    note: Callable[[Amount], None] = lambda change: None
+
+    def resume(self, past: Amount, note: Callable[[Amount], None]) -> None:
+        """Go on from `past`, spent by earlier starts of the run; tell `note` what follows."""
+        self.spent, self.note = self.spent + past, note
+
+
 class Budget:
-    """What one role may still spend. `spent` is what counts already (an earlier part of the
-    same run); safe for any number of tasks of one event loop."""
+    """What one model may still spend of its role's account; safe for any number of tasks of
+    one event loop."""
 
     def __init__(
         self,
         role: str,
         limits: BudgetOptions,
         price: Price | None = None,
-        spent: Amount | None = None,
+        account: Account | None = None,
     ) -> None:
         self.role, self.limits, self.price = role, limits, price
-        self.spent = Amount() if spent is None else spent
-        self._held: list[Amount] = []
-        self._waiting: list[asyncio.Future[None]] = []
+        self.account = Account() if account is None else account
         self._usd = None if limits.usd is None else Fraction(str(limits.usd))
 
     @property
@@ -107,7 +123,7 @@ class Budget:
             BudgetError: it does not fit, and nothing in flight can change that.
         """
         while (over := self._exceeded(amount)) is not None:
-            if not self._held:
+            if not self.account.held:
                 raise BudgetError(
                     f"{self.role}.budget.{over} is used up",
                     f"{self._state(over)}; the next call could need "
@@ -115,26 +131,30 @@ class Budget:
                     f"What was paid for is kept. Raise {self.role}.budget.{over} and run again",
                 )
             freed = asyncio.get_running_loop().create_future()
-            self._waiting.append(freed)
+            self.account.waiting.append(freed)
             await freed
-        self._held.append(amount)
+        self.account.note(amount)
+        self.account.held.append(amount)
         return amount
 
     def settle(self, held: Amount, usage: Mapping[str, int] | None) -> None:
         """Replace a hold by what was used; None = unknown, so the worst case counts."""
-        self._held.remove(held)
+        account = self.account
+        account.held.remove(held)
         used = held
         if usage is not None:
             usd = Fraction(0) if self.price is None else self.price.cost(usage)
             used = Amount(1, usage.get("input", 0) + usage.get("output", 0), usd)
-        self.spent = self.spent + used
-        waiting, self._waiting = self._waiting, []
+        account.spent = account.spent + used
+        if used != held:
+            account.note(used - held)
+        waiting, account.waiting = account.waiting, []
         for freed in waiting:
             if not freed.done():
                 freed.set_result(None)
 
     def _exceeded(self, amount: Amount) -> str | None:
-        total = sum(self._held, self.spent + amount)
+        total = sum(self.account.held, self.account.spent + amount)
         limits = self.limits
         if limits.calls is not None and total.calls > limits.calls:
             return "calls"
@@ -145,7 +165,8 @@ class Budget:
         return None
 
     def _state(self, over: str) -> str:
-        return f"{_shown(getattr(self.spent, over))} of {getattr(self.limits, over):g} used"
+        spent = _shown(getattr(self.account.spent, over))
+        return f"{spent} of {getattr(self.limits, over):g} used"
 
 
 def _shown(value: int | Fraction) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from stages.core.errors import ParamError
 from stages.core.model_options import HARNESS_BACKENDS, RoleOptions
 from stages.core.redact import Redactor, secret_values
-from stages.models.budget import Amount, Budget
+from stages.models.budget import Account, Budget
 from stages.models.classify import Endpoint
 from stages.models.door import DoorModel, Settings
 from stages.models.environ import environment
@@ -62,13 +62,13 @@ def open_model(
     options: RoleOptions,
     *,
     environ: Mapping[str, str] | None = None,
-    spent: Amount | None = None,
+    account: Account | None = None,
     records: Records | None = None,
 ) -> Model:
     """Return the model of a role.
 
-    `environ` holds keys (default: the process environment over `.env`); `spent` is what counts
-    against the budget already; `records` is what a `replay` model answers from.
+    `environ` holds keys (default: the process environment over `.env`); `account` is what the
+    role's models share a budget by; `records` is what a `replay` model answers from.
 
     Raises:
         ParamError: options that cannot work.
@@ -85,7 +85,9 @@ def open_model(
     variables = environment() if environ is None else environ
     endpoint = endpoint_of(role, options)
     wire = _factory(options.backend)(options, endpoint, variables)
-    return wrap_wire(role, options, wire, variables, Budget(role, options.budget, price, spent))
+    return wrap_wire(
+        role, options, wire, variables, Budget(role, options.budget, price, account)
+    )
 
 
 def wrap_wire(

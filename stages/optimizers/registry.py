@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from stages.core.params import Params
 from stages.envs.protocol import Environment
+from stages.models.budget import Account
 from stages.optimizers.llm.ask import Counter, Facts
-from stages.optimizers.llm.opening import open_llm
+from stages.optimizers.llm.opening import open_llm, open_optimizer_model
 from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.protocol import Optimizer
 from stages.optimizers.rules import RulesOptimizer
@@ -13,17 +16,26 @@ from stages.optimizers.rules import RulesOptimizer
 DEFAULT_WORKERS = 16
 
 
-def open_optimizer(params: Params, env: Environment, facts: Facts, count: Counter) -> Optimizer:
+def open_optimizer(
+    params: Params,
+    env: Environment,
+    facts: Facts,
+    count: Counter,
+    account: Account | None = None,
+) -> Optimizer:
     """Return the optimizer of `optimizer.backend`.
 
     Args:
         facts: where a prompted optimizer keeps its calls and finds them again.
         count: told of each of its replies, made or recalled.
+        account: what all its models share a budget by.
     """
     role = params.optimizer
     if role.backend == "rules":
         return RulesOptimizer(env)
-    return open_llm(role, llm_options(params), facts, env.name, count)
+    own = Account() if account is None else account
+    opener = partial(open_optimizer_model, account=own)
+    return open_llm(role, llm_options(params), facts, env.name, count, opener)
 
 
 def llm_options(params: Params) -> LlmOptions:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from stages.core.model_options import RoleOptions
+from stages.models.budget import Account
 from stages.models.protocol import Model
 from stages.models.registry import open_model
 from stages.optimizers.llm.ask import Counter, Facts
@@ -14,9 +15,9 @@ from stages.optimizers.llm.options import STAGES, LlmOptions, role_of_stage
 Opener = Callable[[RoleOptions], Model]
 
 
-def open_optimizer_model(options: RoleOptions) -> Model:
-    """Open the model of one stage of the role `optimizer`."""
-    return open_model("optimizer", options)
+def open_optimizer_model(options: RoleOptions, account: Account | None = None) -> Model:
+    """Open the model of one stage of the role `optimizer`; all stages draw on one account."""
+    return open_model("optimizer", options, account=account)
 
 
 def open_llm(
