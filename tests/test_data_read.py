@@ -124,7 +124,11 @@ def test_lone_surrogates_are_replaced(tmp_path: Path) -> None:
         ("a.csv", b"\xef\xbb\xbf", "a.csv: the file is empty"),
         ("a.json", "[]", "a.json: the file holds no records"),
         ("a.csv", "id,q\n", "a.csv: the file holds no records"),
-        ("a.json", '"text"', "a.json, line 1: expected a JSON array of objects, found a single"),
+        (
+            "a.json",
+            '"text"',
+            "a.json, line 1: expected a JSON array of objects, found a single",
+        ),
         ("a.json", '{"id": "1"}', "a.json, line 1: expected a JSON array"),
         ("a.json", '{"id": "1"}\n{"id": "2"}\n', "a.json, line"),
         ("a.json", '[{"id": 1}]\n[{"id": 2}]', "a.json, line 2: more text after the end"),
@@ -174,7 +178,11 @@ def test_a_squad_file_with_a_damaged_question_names_the_field(tmp_path: Path) ->
 # Laws
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False, width=32),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.text()
+    | st.floats(allow_nan=False, width=32),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=6,
 ).filter(lambda value: "inf" not in repr(value))
