@@ -181,14 +181,17 @@ def experiments(repo: Path) -> None:
     before = own_state(repo)
     runs = [
         subprocess.Popen(
-            [*DVC, "exp", "run", "--temp", "-q", "-n", f"exp-{lr}", "-S", f"lr={lr}"]
+            [*DVC, "exp", "run", "--temp", "-n", f"exp-{lr}", "-S", f"lr={lr}"]
             + ["-S", f"name=exp-{lr}"],
             cwd=repo,
             env=without_root(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
         )
         for lr in (4, 8)
     ]
-    hold(all(run.wait() == 0 for run in runs), "an experiment failed")
+    said = [run.communicate()[0].decode() for run in runs]
+    hold(all(run.returncode == 0 for run in runs), "\n".join(said))
     check(repo, before)
     tips = git(repo, "for-each-ref", "--format=%(refname)", "refs/evolution").split()
     hold(tips == ["refs/evolution/exp-4", "refs/evolution/exp-8"], f"runs {tips}")
