@@ -44,6 +44,15 @@ def test_a_prompted_optimizer_has_lines_of_its_own() -> None:
     assert total.usd_high > 0
 
 
+def test_compaction_is_foreseen() -> None:
+    params = Params(
+        optimizer=Optimizer(backend="openai", model="gpt-4o"), epochs=2, compaction=True
+    )
+    rows = {(phase, role): (low, high) for phase, role, low, high in call_ranges(params, SIZE)}
+    assert rows["compaction", "target"] == (0, 120)
+    assert rows["compaction", "optimizer"] == (2, 4)
+
+
 def test_cost_is_tokens_times_price() -> None:
     each = PerCall((100.0, 10.0), (100.0, 10.0))
     found = forecast(Params(target=PAID), SIZE, {"target": each})

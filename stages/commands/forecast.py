@@ -97,6 +97,8 @@ def call_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
     if params.slow_update.enabled and params.epochs > 1:
         most = (params.epochs - 1) * (2 * params.slow_update.samples + size.selection)
         rows.append(("slow update", "target", 0, most))
+    if params.compaction:
+        rows.append(("compaction", "target", 0, params.epochs * size.selection * repeats))
     if params.evaluate.enabled:
         rows.append(("evaluate", "target", size.test, 3 * size.test))
     if params.optimizer.backend != "rules":
@@ -125,6 +127,8 @@ def _optimizer_ranges(
     ):
         if enabled and boundaries:
             rows.append((name, "optimizer", 0, 2 * boundaries))
+    if params.compaction:
+        rows.append(("compaction", "optimizer", params.epochs, 2 * params.epochs))
     return rows
 
 
