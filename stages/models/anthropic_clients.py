@@ -9,7 +9,8 @@ import anthropic
 from stages.core.model_options import RoleOptions
 from stages.models.anthropic_messages import AnthropicMessages
 from stages.models.classify import Endpoint
-from stages.models.registry import require_key
+from stages.models.registry import default_workers, require_key
+from stages.models.sdk import http_client
 from stages.models.wire import Wire
 
 ANTHROPIC_URL = "https://api.anthropic.com"
@@ -29,5 +30,6 @@ def anthropic_wire(
             options.timeout_s, connect=options.connect_timeout_s, pool=None
         ),
         max_retries=0,
+        http_client=http_client(anthropic, default_workers(options)),
     )
     return AnthropicMessages(client, options.model, endpoint, options.thinking)

@@ -19,7 +19,8 @@ from stages.models.errors import ModelConfigError
 from stages.models.openai_chat import Dialect
 from stages.models.openai_clients import timeout_of, wire_for
 from stages.models.protocol import Decoding, Reply, Request
-from stages.models.registry import require_key
+from stages.models.registry import default_workers, require_key
+from stages.models.sdk import http_client
 from stages.models.wire import Wire
 
 TokenProvider = Callable[[], Awaitable[str]]
@@ -41,6 +42,7 @@ def azure_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, s
         "api_version": azure.api_version,
         "timeout": timeout_of(options),
         "max_retries": 0,
+        "http_client": http_client(openai, default_workers(options)),
     }
     dialect = Dialect(cap="max_completion_tokens")
     if azure.auth == "api_key":

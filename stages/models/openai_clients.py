@@ -15,7 +15,8 @@ from stages.models.classify import Endpoint
 from stages.models.identity import resolved_api
 from stages.models.openai_chat import Dialect, OpenAIChat, OpenAICompletions
 from stages.models.openai_responses import OpenAIResponses
-from stages.models.registry import require_key
+from stages.models.registry import default_workers, require_key
+from stages.models.sdk import http_client
 from stages.models.wire import Wire
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -84,4 +85,5 @@ def _client(
         base_url=usual_url if options.base_url is None else options.base_url,
         timeout=timeout_of(options),
         max_retries=0,
+        http_client=http_client(openai, default_workers(options)),
     )

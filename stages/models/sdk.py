@@ -6,6 +6,7 @@ Their own retries are off (`max_retries=0`): there is one retry layer, `stages.m
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,6 +14,21 @@ from stages.models.classify import Endpoint, classify
 from stages.models.errors import ModelConfigError, Transient
 
 T = TypeVar("T")
+_KEPT_ALIVE = 100  # connections that the SDKs keep open by themselves
+
+
+def http_client(sdk: Any, workers: int) -> Any:
+    """Return an HTTP client of the SDK's kind that keeps a connection open for each worker;
+    None where the SDK's own does.
+
+    With more calls in flight than connections kept, each call beyond them pays for a new one.
+    """
+    if workers <= _KEPT_ALIVE:
+        return None
+    kind = sdk.DefaultAsyncHttpxClient
+    library = sys.modules[kind.__mro__[1].__module__.split(".")[0]]
+    limits = library.Limits(max_connections=None, max_keepalive_connections=workers)
+    return kind(limits=limits)
 
 
 async def call(sdk: Any, endpoint: Endpoint, send: Callable[[], Awaitable[T]]) -> T:
