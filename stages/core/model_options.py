@@ -204,7 +204,6 @@ class RoleOptions:
     )
     n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256)
     replays: str | None = knob(None, "`replay`: the backend whose answers are repeated.")
-    rubric: str | None = knob(None, "Judge only: the rubric file.", result_changing=False)
     retry: RetryOptions = RetryOptions()
     budget: BudgetOptions = BudgetOptions()
     price: PriceOptions = PriceOptions()

@@ -62,9 +62,9 @@ def read_rubric(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise UsageError(f"judge.rubric: {path}", str(error), "Write a rubric file") from error
+        raise UsageError(f"The rubric {path}", str(error), "Write a rubric file") from error
     if not text.strip():
-        raise UsageError(f"judge.rubric: {path}", "empty", "Say what a good answer is")
+        raise UsageError(f"The rubric {path}", "empty", "Say what a good answer is")
     return text
 
 
