@@ -14,7 +14,7 @@ export PYTHONUTF8 := 1
 # Set only while a stage runs; inherited, it would send DVC to another repository.
 unexport DVC_ROOT
 
-.PHONY: help run setup test lint test-clients bench trial reference clean
+.PHONY: help run setup test lint test-clients bench trial reference recipes recipes-test clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -25,6 +25,7 @@ help:
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"
 	@echo "make reference  make the reference run anew, from an empty store"
+	@echo "make recipes    first run, what comes back, four schedules; see docs/recipes.md"
 	@echo "make clean      remove .venv and caches; results and recorded facts stay"
 
 run: setup
@@ -60,6 +61,18 @@ reference: .venv/ready
 	mkdir -p reports/out
 	for file in $(REFERENCE); do cp ".skilltrail/reference/$$file" "$$file" || exit 1; done
 	git status --short -- $(REFERENCE)
+
+# The clone stays, and its store with it: a second time costs no call.
+RECIPES := first_run come_back schedules
+recipes: .venv/ready
+	test -d .skilltrail/recipes || git clone --quiet . .skilltrail/recipes
+	cd .skilltrail/recipes && git pull --quiet --ff-only
+	for name in $(RECIPES); do \
+	  (cd .skilltrail/recipes && git checkout --quiet -- params.yaml && sh recipes/$$name.sh) \
+	    || exit 1; done
+
+recipes-test: .venv/ready-dev
+	SKILLTRAIL_RECIPES=1 python -m pytest tests/test_recipes.py
 
 clean:
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
