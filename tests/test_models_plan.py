@@ -11,7 +11,7 @@ import pytest
 from stages.commands.forecast import PerCall, Size, call_ranges, forecast, steps_of
 from stages.commands.models import measured_tokens
 from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
-from stages.core.params import Optimizer, Params
+from stages.core.params import Evaluate, Optimizer, Params
 from stages.core.score import Outcome
 from stages.models.judge import judge, judge_request, read_rubric
 from stages.models.probe import probe
@@ -42,6 +42,19 @@ def test_a_prompted_optimizer_has_lines_of_its_own() -> None:
     assert 0 < total.calls_low < total.calls_high
     assert total.usd_high is not None
     assert total.usd_high > 0
+
+
+def test_the_evaluation_on_other_targets_is_foreseen_at_their_own_price() -> None:
+    other = RoleOptions(backend="openai", model="gpt-4o")
+    asked = Evaluate(skills=("seed", "best"), split="selection", roles={"wire": other})
+    found = forecast(Params(evaluate=asked), SIZE)
+    there = found.totals("evaluate.targets.wire")
+    assert (there.calls_low, there.calls_high) == (120, 120)
+    assert there.usd_high is not None
+    assert there.usd_high > 0
+    assert found.totals("target").usd_high == 0
+    sealed = forecast(Params(evaluate=replace(asked, enabled=False)), SIZE)
+    assert sealed.totals("evaluate.targets.wire").calls_high == 0
 
 
 def test_compaction_is_foreseen() -> None:

@@ -100,10 +100,31 @@ def call_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
     if params.compaction:
         rows.append(("compaction", "target", 0, params.epochs * size.selection * repeats))
     if params.evaluate.enabled:
-        rows.append(("evaluate", "target", size.test, 3 * size.test))
+        rows += _evaluation_ranges(params, size)
     if params.optimizer.backend != "rules":
         rows += _optimizer_ranges(params, steps, size)
     return rows
+
+
+def _evaluation_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
+    asked = params.evaluate
+    splits = {"train": size.train, "selection": size.selection, "test": size.test}
+    items = sum(splits.values()) if asked.split == "all" else splits[asked.split]
+    named = len(asked.skills)
+    low, high = (named, named) if named else (1, 3)  # seed, best and last may be one text
+    roles = ["target", *map(transfer_role, asked.roles)]
+    return [("evaluate", role, low * items, high * items) for role in roles]
+
+
+def transfer_role(name: str) -> str:
+    """Return what messages call a role of `evaluate.targets`."""
+    return f"evaluate.targets.{name}"
+
+
+def roles_of(params: Params) -> dict[str, RoleOptions]:
+    """Return the options of every role by its name, those of `evaluate.targets` included."""
+    others = {transfer_role(name): role for name, role in params.evaluate.roles.items()}
+    return {"target": params.target, "optimizer": params.optimizer, **others}
 
 
 def _optimizer_ranges(
@@ -140,10 +161,11 @@ def forecast(
     `measured`: tokens of a call by role, from recorded facts.
     """
     found = {} if measured is None else measured
-    roles: dict[str, RoleOptions] = {"target": params.target, "optimizer": params.optimizer}
+    roles = roles_of(params)
     phases = []
     for phase, role, low, high in call_ranges(params, size):
-        each = found.get(role, PerCall(*_TYPICAL[role]))
+        kind = "optimizer" if role == "optimizer" else "target"
+        each = found.get(kind, PerCall(*_TYPICAL[kind]))
         phases.append(_priced(phase, role, low, high, each, roles[role]))
     plan = Forecast(steps_of(params, size.train), tuple(phases), ())
     return Forecast(plan.steps, plan.phases, tuple(_warnings(plan, roles, params, size)))
@@ -176,8 +198,9 @@ def _warnings(
     plan: Forecast, roles: Mapping[str, RoleOptions], params: Params, size: Size
 ) -> list[str]:
     said = []
+    used = {phase.role for phase in plan.phases}
     for role, options in roles.items():
-        if role == "optimizer" and options.backend == "rules":
+        if role not in used:
             continue
         total = plan.totals(role)
         if price_of(role, options) is None:

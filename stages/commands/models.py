@@ -8,7 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from stages.commands.forecast import Forecast, PerCall, Phase, Size, forecast
+from stages.commands.forecast import (
+    Forecast,
+    PerCall,
+    Phase,
+    Size,
+    forecast,
+    roles_of,
+    transfer_role,
+)
 from stages.console import emit_json, say, table
 from stages.core.params import Params
 from stages.data.freeze import split_sizes
@@ -18,7 +26,6 @@ from stages.store.facts import FactStore
 from stages.store.place import Place, find_place
 from stages.workspace import environment_of, load_params
 
-ROLES = ("target", "optimizer")
 _MOST_READ = 500  # rollouts whose tokens are looked at
 
 
@@ -41,7 +48,7 @@ def plan(
     params = load_params(place.workspace)
     if not allow_unpriced:
         for role in used_roles(params):
-            require_price(role, getattr(params, role))
+            require_price(role, roles_of(params)[role])
     sizes = split_sizes(params, environment_of(params), place.workspace)
     size = Size(sizes["train"], sizes["selection"], sizes["test"])
     measured = measured_tokens(recorded_usages(place))
@@ -59,7 +66,13 @@ def plan(
 
 def used_roles(params: Params) -> tuple[str, ...]:
     """Return the roles of a run that call a model."""
-    return ROLES[:1] if params.optimizer.backend == "rules" else ROLES
+    idle = () if params.evaluate.enabled else params.evaluate.roles
+    return tuple(
+        role
+        for role in roles_of(params)
+        if role not in map(transfer_role, idle)
+        and not (role == "optimizer" and params.optimizer.backend == "rules")
+    )
 
 
 def to_json(found: Forecast, params: Params) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from stages.commands.checks import FAULT, OK, Check
-from stages.core.model_options import RoleOptions
+from stages.commands.forecast import roles_of
 from stages.core.params import Params
 from stages.models.probe import ProbeResult, probe
 
@@ -15,10 +15,9 @@ def probe_checks(params: Params) -> list[Check]:
 
     The embedded model is checked by its file, and a replay makes no call: neither is probed.
     """
-    roles: dict[str, RoleOptions] = {"target": params.target, "optimizer": params.optimizer}
     asked = {
         role: options
-        for role, options in roles.items()
+        for role, options in roles_of(params).items()
         if options.backend not in ("local", "rules", "replay")
     }
 
