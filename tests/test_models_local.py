@@ -102,7 +102,7 @@ PARTS = [
     for n in range(3)
 ]
 LONG = "\n\n".join(
-    f"{part} It was built anew.\nQuestion: When?\nAnswer: 18" for part in PARTS * 3
+    f"{part} It was built anew.\nQuestion: When?\nAnswer: 18" for part in PARTS * 2
 )
 
 
@@ -174,9 +174,9 @@ def test_a_prompt_beyond_the_context_is_too_long_and_harms_nothing(model: LocalM
     request = asked(SKILLS[1], FACTS[0])
     before = replies(model, [request])
     for long in (
-        Request(prompt="word " * 600),
-        Request(system="word " * 600, prompt="Go on:"),
-        Request(messages=(Message.text("user", "word " * 600),)),
+        Request(prompt="word " * 1200),
+        Request(system="word " * 1200, prompt="Go on:"),
+        Request(messages=(Message.text("user", "word " * 1200),)),
     ):
         with pytest.raises(TooLong, match="n_ctx"):
             replies(model, [long])

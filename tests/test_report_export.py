@@ -120,7 +120,7 @@ def test_skill_md_has_a_name_and_a_description_and_the_skill_unchanged() -> None
 
 def test_skill_md_keeps_what_the_frontmatter_says() -> None:
     text = skill_md("---\nname: a\nlicense: MIT\ndescription: |\n  long\n---\nb\n", None, "d")
-    assert text == '---\nname: a\ndescription: "d"\nlicense: MIT\n---\nb\n'
+    assert text == "---\nname: a\ndescription: d\nlicense: MIT\n---\nb\n"
 
 
 @pytest.mark.parametrize(

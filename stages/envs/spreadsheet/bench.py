@@ -138,8 +138,11 @@ def fault_of(ran: Ran) -> str:
     return {152: "out_of_time", 153: "out_of_space"}.get(ran.exit_code or 0, "error")
 
 
-def told(ran: Ran, chars: int) -> str:
-    """Return what a model is told of a run: its output's end and what went wrong."""
+def told(ran: Ran, chars: int, *, wants_output: bool = True) -> str:
+    """Return what a model is told of a run: its output's end and what went wrong.
+
+    `wants_output`: a run that leaves no output workbook is told so.
+    """
     said = _ADDRESS.sub("0x…", f"{ran.stdout}\n{ran.stderr}".strip())
     if len(said) > chars:
         said = f"[…]{said[-chars:]}"
@@ -149,6 +152,6 @@ def told(ran: Ran, chars: int) -> str:
         return f"{said}\nStopped: {ran.ending.replace('_', ' ')}.".strip()
     if ran.exit_code != 0:
         return said or f"It failed with exit code {ran.exit_code} and said nothing."
-    if OUTPUT not in ran.files:
+    if wants_output and OUTPUT not in ran.files:
         return f"{said}\nIt ran, but wrote no {OUTPUT}.".strip()
     return said

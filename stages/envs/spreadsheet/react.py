@@ -92,7 +92,8 @@ async def _answers(
             ran = await bench.run(_code(call), files=files, keep=".")
             if ran.ending == "finished":
                 files = {name: data for name, data in ran.files.items() if name != INPUT}
-            answer = told(ran, task.feedback_chars) or "It ran and printed nothing."
+            said_now = told(ran, task.feedback_chars, wants_output=False)
+            answer = said_now or "It ran and printed nothing."
         else:
             answer = f"There is no tool {call['name']!r}; there are run_python and submit."
         said.append(
