@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
+from typing import Any
 
 from stages.core.score import Score, exact, metric
 from stages.core.stats import sign_flip_p
@@ -93,6 +94,31 @@ class Verdict:
     p: float | None
     saved: int
     forced: bool = False
+
+
+def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
+    """Return the fields of `gate.judged` that follow from a verdict on `total` items."""
+    statistic = None
+    if verdict.p is not None:
+        statistic = {
+            "name": "sign_flip/1",
+            "p": verdict.p,
+            "wins": len(verdict.won),
+            "losses": len(verdict.lost),
+        }
+    return {
+        "before": verdict.before,
+        "after": verdict.after,
+        "after_max": verdict.after_max,
+        "judged": len(verdict.judged),
+        "total": total,
+        "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
+        "statistic": statistic,
+        "verdict": verdict.verdict,
+        "forced": verdict.forced,
+        "saved": verdict.saved,
+        "reason": verdict.reason,
+    }
 
 
 def gate_order(

@@ -14,7 +14,7 @@ from fractions import Fraction
 from stages.core.canon import text_digest
 from stages.core.score import Score, exact_mean
 from stages.core.tokens import count_tokens
-from stages.gate import ORDER, GateRule, Judge, Verdict, gate_order
+from stages.gate import ORDER, GateRule, Judge, Verdict, gate_order, recorded
 from stages.optimizers.protocol import StepRecord
 from stages.rollout import Rollout, by_item, mean_score, scored, with_shortfall
 from stages.run import Best, Run, State
@@ -91,14 +91,6 @@ def _record_verdict(
     verdict: Verdict,
     tokens: tuple[int, int],
 ) -> int:
-    statistic = None
-    if verdict.p is not None:
-        statistic = {
-            "name": "sign_flip/1",
-            "p": verdict.p,
-            "wins": len(verdict.won),
-            "losses": len(verdict.lost),
-        }
     event = run.history.append(
         "gate.judged",
         {
@@ -110,18 +102,8 @@ def _record_verdict(
             **({"repeats": run.params.gate.repeats} if run.params.gate.repeats > 1 else {}),
             "current": state.digest,
             "candidate": text_digest(built.candidate.text),
-            "before": verdict.before,
-            "after": verdict.after,
-            "after_max": verdict.after_max,
-            "judged": len(verdict.judged),
-            "total": len(run.selection),
             "order": ORDER,
-            "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
-            "statistic": statistic,
-            "verdict": verdict.verdict,
-            "forced": verdict.forced,
-            "saved": verdict.saved,
-            "reason": verdict.reason,
+            **recorded(verdict, len(run.selection)),
             "tokens_before": tokens[0],
             "tokens_after": tokens[1],
         },

@@ -14,7 +14,7 @@ from stages.core.rewrite import TAG as REWRITE
 from stages.core.score import Outcome, Score, exact_mean
 from stages.core.tokens import TAG as COUNTER
 from stages.core.tokens import count_tokens
-from stages.gate import ORDER, RULES, GateRule, Verdict, gate_order, judge_all
+from stages.gate import ORDER, RULES, GateRule, Verdict, gate_order, judge_all, recorded
 from stages.history.course import Course
 from stages.history.events import Event
 from stages.history.faults import Fault
@@ -50,7 +50,7 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
     if verdict is None:
         yield Fault.of(event, "judged", len(items), "as many as the gate looks at")
         return
-    yield from differing(event, recorded_verdict(verdict, len(order)))
+    yield from differing(event, recorded(verdict, len(order)))
     if len(items) != len(verdict.judged):
         yield Fault.of(event, "early stop", len(items), len(verdict.judged))
 
@@ -73,31 +73,6 @@ def judged_again(
     if any(id in unknown for id in verdict.judged):
         return order, None
     return order, verdict
-
-
-def recorded_verdict(verdict: Verdict, total: int) -> dict[str, Any]:
-    """Return the fields of `gate.judged` that follow from a verdict."""
-    statistic = None
-    if verdict.p is not None:
-        statistic = {
-            "name": "sign_flip/1",
-            "p": verdict.p,
-            "wins": len(verdict.won),
-            "losses": len(verdict.lost),
-        }
-    return {
-        "before": verdict.before,
-        "after": verdict.after,
-        "after_max": verdict.after_max,
-        "judged": len(verdict.judged),
-        "total": total,
-        "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
-        "statistic": statistic,
-        "verdict": verdict.verdict,
-        "forced": verdict.forced,
-        "saved": verdict.saved,
-        "reason": verdict.reason,
-    }
 
 
 def rule_of(data: Mapping[str, Any]) -> GateRule:
