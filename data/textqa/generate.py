@@ -20,6 +20,7 @@ from ruamel.yaml import YAML
 
 HERE = Path(__file__).parent
 SIZES = {"train": 60, "selection": 60, "test": 120}
+SENTENCES = 2  # after the opening
 MONTHS = ("January", "February", "March", "April", "May", "June", "July")
 MONTHS += ("August", "September", "October", "November", "December")
 
@@ -79,11 +80,20 @@ class Filler:
         return str(spec.get("as", "{:,}")).format(number / 10 if spec.get("tenths") else number)
 
 
-def text_of(kind: Mapping[str, Any], slots: Mapping[str, str], rng: random.Random) -> str:
-    """Return one text: an opening, then the other sentences in a drawn order."""
+def text_of(
+    kind: Mapping[str, Any], slots: Mapping[str, str], asked: Sequence[str], rng: random.Random
+) -> str:
+    """Return one text: an opening, then what is asked about and some more, in a drawn order.
+
+    The embedded model reads some 160 tokens a second, so texts are kept short.
+    """
     opening = rng.choice(kind["opening"])
-    rest = [rng.choice(versions) for versions in kind["sentences"]]
-    rng.shuffle(rest)
+    drawn = [rng.choice(versions) for versions in kind["sentences"]]
+    rng.shuffle(drawn)
+    needed = [one for one in drawn if any(f"{{{slot}}}" in one for slot in asked)]
+    others = [one for one in drawn if one not in needed]
+    chosen = {*needed, *others[: max(0, SENTENCES - len(needed))]}
+    rest = [one for one in drawn if one in chosen]
     return " ".join(sentence.format(**slots) for sentence in [opening, *rest])
 
 
@@ -93,9 +103,9 @@ def items_of(
     """Return `count` items about one new text, each asking for another fact of it."""
     rng = fill.rng
     slots = {slot: fill.value(spec) for slot, spec in kind["slots"].items()}
-    context = text_of(kind, slots, rng)
-    group = f"{name}-{rng.getrandbits(40):010x}"
     asked = rng.sample(sorted(kind["asks"]), count)
+    context = text_of(kind, slots, asked, rng)
+    group = f"{name}-{rng.getrandbits(40):010x}"
     return [
         {
             "id": f"{group}-{slot}",
