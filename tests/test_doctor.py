@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stages.commands.checks import store_check
 from stages.core.errors import UsageError
 from stages.core.params import Params
 from stages.leftovers import clear_leftovers, find_leftovers
@@ -141,3 +142,10 @@ def test_where_two_branches_fit_a_person_chooses(repository: Path) -> None:
 def test_a_head_that_a_person_detached_is_left_alone(repository: Path) -> None:
     git(repository, "checkout", "-q", "--detach")
     assert not find_leftovers(repository).detached
+
+
+def test_a_file_in_the_place_of_the_store_is_a_fault(tmp_path: Path) -> None:
+    place = Place(tmp_path, tmp_path)
+    assert store_check(place).verdict == "ok"
+    place.state.write_text("", encoding="utf-8")
+    assert store_check(place).verdict == "fault"

@@ -79,6 +79,8 @@ def package_check(name: str) -> Check:
 def store_check(place: Place) -> Check:
     """Check that recorded facts can be written."""
     folder = place.state if place.state.exists() else place.root
+    if not folder.is_dir():
+        return Check("store", FAULT, f"{folder} is a file, not a folder", "Move it away")
     if os.access(folder, os.W_OK):
         return Check("store", OK, f"{place.state.name} can be written")
     return Check("store", FAULT, f"{folder} cannot be written", "Change its owner or its mode")
