@@ -1,0 +1,29 @@
+"""The README tells the truth: its figures, commands and links are those of the repository."""
+
+import json
+import re
+from pathlib import Path
+
+from stages.commands import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_of_the_result_is_the_reference_run() -> None:
+    scores = json.loads((ROOT / "reports/out/metrics.json").read_text(encoding="utf-8"))
+    selection, test = scores["selection"], scores["test"]
+    assert f"| {selection['seed']:.3f} | {selection['best']:.3f} | (chosen on it) |" in README
+    gain = f"{test['gain']:+.3f} ({test['gain_low']:+.3f} to {test['gain_high']:+.3f})"
+    assert f"| {test['seed']:.3f} | {test['best']:.3f} | {gain} |" in README
+
+
+def test_every_command_it_names_exists() -> None:
+    named = set(re.findall(r"`skilltrail ([a-z][a-z-]*)", README))
+    assert named - {command.name for command in COMMANDS} == set()
+
+
+def test_every_link_leads_to_a_file() -> None:
+    links = re.findall(r"\]\(([^)#]+)\)", README)
+    missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    assert missing == []
