@@ -63,8 +63,10 @@ def clone(folder: Path, items: int) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return this process's environment without a DVC_ROOT of a stage around it."""
-    return {name: value for name, value in os.environ.items() if name != "DVC_ROOT"}
+    """Return this process's environment: its own Python first, and no stage's DVC_ROOT."""
+    here = {name: value for name, value in os.environ.items() if name != "DVC_ROOT"}
+    here["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{here['PATH']}"
+    return here
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
 import subprocess
@@ -21,6 +20,8 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from benchmarks.crash import environment
 
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"train": 40, "selection": 40, "test": 100}
@@ -113,7 +114,7 @@ def run(name: str) -> dict[str, Any]:
             lines = (json.dumps(next(made), ensure_ascii=False) + "\n" for _ in range(size))
             path = splits / f"{split}.jsonl"
             path.write_text("".join(lines), encoding="utf-8", newline="\n")
-        environ = {k: v for k, v in os.environ.items() if k != "DVC_ROOT"}
+        environ = environment()
         for command in (
             ["dvc", "exp", "run", "--quiet", "-S", "data.split_dir=data/trial"],
             ["stages.cli", "summary", "--json"],
