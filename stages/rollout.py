@@ -138,18 +138,19 @@ class Rollouts:
 
         When the caller stops early, what is in flight is finished into the store.
         """
-        todo = ((item, repeat) for item in items for repeat in range(repeats))
+        todo = deque((item, repeat) for item in items for repeat in range(repeats))
         window: deque[asyncio.Task[Rollout]] = deque()
         running: set[asyncio.Task[Rollout]] = set()
-        more = True
         try:
             while True:
-                while more and len(running) < self.target.workers:
-                    following = next(todo, None)
-                    if following is None:
-                        more = False
-                        break
-                    item, repeat = following
+                # What is recorded comes first and alone: a caller that stops within it, as a
+                # rerun does, has no call made for the items beyond.
+                while todo and not window and self._recorded(*todo[0], skill):
+                    item, repeat = todo.popleft()
+                    told = None if repeats == 1 else repeat
+                    yield await self._one(item, skill, repeat, told)
+                while todo and len(running) < self.target.workers:
+                    item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     task = asyncio.create_task(self._one(item, skill, repeat, told))
                     window.append(task)
@@ -170,6 +171,12 @@ class Rollouts:
             raise
         finally:
             await asyncio.gather(*window, return_exceptions=True)
+
+    def _recorded(self, item: Item, repeat: int, skill: str) -> bool:
+        """Say whether this rollout, or that this run goes on without it, is in the store."""
+        key = self.key(item, skill, repeat)
+        keys = [key] if self._gaps is None else [key, gap_key(self._gaps, key)]
+        return bool(self.store.has_many(keys))
 
     async def _one(self, item: Item, skill: str, repeat: int, told: int | None) -> Rollout:
         key = self.key(item, skill, repeat)

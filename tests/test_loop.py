@@ -11,6 +11,8 @@ from stages.core.errors import IncompleteError
 from stages.core.patch import Patch
 from stages.models.errors import ModelConfigError, Transient
 from stages.optimizers.protocol import Answer, StepView
+from stages.outputs import facts_named
+from stages.store.exports import export_shards, import_shards
 from stages.store.facts import FactStore
 
 
@@ -223,3 +225,16 @@ def test_accumulation_pools_batches_into_one_step(tmp_path: Path, store: FactSto
     scored = [e for e in done.events("rollouts.scored") if e["purpose"] == "train"]
     assert [len(e["items"]) for e in scored] == [6, 2]
     assert len(done.events("step.ended")) == 2
+
+
+def test_a_store_that_holds_only_what_the_log_names_is_enough_for_no_call(
+    tmp_path: Path, store: FactStore
+) -> None:
+    first = run_toy(tmp_path / "a", store, toy_params(), ToyModel(workers=4))
+    folder = tmp_path / "export"
+    export_shards(store, facts_named(first.recorder.events), folder)
+    with FactStore.open(tmp_path / "second") as second:
+        import_shards(second, folder)
+        again = run_toy(tmp_path / "b", second, toy_params(), ToyModel(workers=4))
+    assert again.model.calls == []
+    assert again.log == first.log
