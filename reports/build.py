@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from reports.book import read_facts
+from reports.book.cost import totals
 from reports.page import page
 from reports.tables import curve, metrics, tsv
 from stages.command import run_stage
@@ -30,10 +31,10 @@ def build(workspace: Path) -> None:
     training = read_log(workspace / "skills/events.jsonl")
     evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
     out = workspace / OUT
-    numbers = metrics(training, evaluation)
+    facts = read_facts(workspace, [*training, *evaluation])
+    numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
     write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
     write_atomic(out / "curve.tsv", tsv(curve(training)))
-    facts = read_facts(workspace, [*training, *evaluation])
     write_atomic(out / "index.html", page(training, evaluation, facts))
 
 

@@ -55,6 +55,21 @@ def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
+def totals(events: Iterable[Event], facts: Facts) -> dict[str, int]:
+    """Return `calls` (rollouts and optimizer replies) and `tokens` (input and output).
+
+    Each fact that the events name counts once, whoever paid for it and when: what else was in
+    flight, looked up or tried again does not count. So the numbers are those of the run, the
+    same after any stop, at any concurrency and in any clone. `tokens` is left out while the
+    usage of a fact is not at hand.
+    """
+    rows = cost_rows(events, facts)
+    numbers = {"calls": sum(row["made"] for row in rows)}
+    if all(row["unknown"] == 0 for row in rows):
+        numbers["tokens"] = sum(row["input"] + row["output"] for row in rows)
+    return numbers
+
+
 def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str]]:
     for event in events:
         data = event.data

@@ -1,0 +1,171 @@
+"""Calls and tokens among the metrics are those of the run, not of the time it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from llm_script import ScriptedModel
+from test_evaluate import evaluated
+from test_llm_loop import Died, say
+from toy_world import SEED_SKILL, WORDS, ToyModel, ToyRun, run_toy, toy_params
+
+from reports.book.cost import totals
+from reports.book.facts import Facts
+from stages.core.item import Item
+from stages.gate import GateRule
+from stages.history.events import Event
+from stages.models.errors import Transient
+from stages.models.protocol import Reply, Request
+from stages.optimizers.llm.optimizer import LlmOptimizer
+from stages.optimizers.llm.options import LlmOptions
+from stages.outputs import facts_named
+from stages.store.exports import export_shards, import_shards
+from stages.store.facts import FactStore
+
+
+def train(
+    folder: Path,
+    target: ToyModel | None = None,
+    optimizer: ScriptedModel | None = None,
+    seed_skill: str = SEED_SKILL,
+    **params: object,
+) -> ToyRun:
+    """Train the toy world with a scripted optimizer; rollouts and replies go to one store."""
+    model = ScriptedModel(say) if optimizer is None else optimizer
+    with FactStore.open(folder) as store:
+        options = LlmOptions(minibatch_size=1)
+        return run_toy(
+            folder,
+            store,
+            toy_params(**{"batch_size": 4, "lr": 2} | params),
+            target,
+            seed_skill=seed_skill,
+            optimizer=LlmOptimizer(lambda stage: model, store, options, "toy"),
+        )
+
+
+def numbers_of(folder: Path, events: Sequence[Event]) -> dict[str, int]:
+    with FactStore.open(folder) as store:
+        return totals(events, Facts(store.get_many(sorted(facts_named(events))), True))
+
+
+def test_each_fact_counts_once_however_often_it_is_used(tmp_path: Path) -> None:
+    model = ScriptedModel(say)
+    done = train(tmp_path, optimizer=model)
+    training = done.recorder.events
+    rollouts = {key for key in facts_named(training) if key not in _replies(training)}
+    numbers = numbers_of(tmp_path, training)
+    assert numbers["calls"] == len(rollouts) + len(model.requests)
+    assert numbers["tokens"] == len(rollouts) * (7 + 1) + len(model.requests) * (100 + 20)
+
+
+def test_the_evaluation_counts_too(tmp_path: Path) -> None:
+    training = train(tmp_path).recorder.events
+    unseen = [Item(f"test-{word}", {"word": word}, word) for word in ("larch", "rowan")]
+    before = numbers_of(tmp_path, training)
+    after = evaluated(tmp_path, training, unseen, GateRule())
+    skills = len([event for event in after if event.type == "rollouts.scored"])
+    both = numbers_of(tmp_path, [*training, *after])
+    assert both["calls"] == before["calls"] + skills * len(unseen)
+
+
+def test_they_are_the_same_at_any_concurrency(tmp_path: Path) -> None:
+    """With more in flight the gate's early stop leaves more rollouts that no event names."""
+
+    def hums(request: Request) -> Reply:
+        reply = say(request)
+        return replace(reply, text=reply.text.replace("know", "hum"))
+
+    seed_skill = "# Trees\n" + "".join(f"- know {word}\n" for word in WORDS[:6])
+    found, made = set(), []
+    for workers in (1, 3, 16):
+        folder = tmp_path / str(workers)
+        done = train(folder, ToyModel(workers=workers), ScriptedModel(hums), seed_skill)
+        found.add(tuple(numbers_of(folder, done.recorder.events).items()))
+        made.append(done.tally.made)
+    assert len(found) == 1
+    assert made[-1] > made[0]  # what this test is about did happen
+
+
+@pytest.mark.parametrize("after", [1, 6, 11, 17, 24])
+def test_they_are_the_same_after_a_stop_anywhere(tmp_path: Path, after: int) -> None:
+    whole = train(tmp_path / "whole")
+    expected = numbers_of(tmp_path / "whole", whole.recorder.events)
+    asked = 0
+
+    def stops(word: str) -> Exception | None:
+        nonlocal asked
+        asked += 1
+        return Died() if asked > after else None
+
+    def dies(request: Request) -> Reply:
+        if stops(""):
+            raise Died
+        return say(request)
+
+    folder = tmp_path / "cut"
+    with pytest.raises(Died):
+        train(folder, ToyModel(fail=stops), ScriptedModel(dies))
+    again = train(folder)
+    assert again.tally.reused
+    assert numbers_of(folder, again.recorder.events) == expected
+
+
+def test_they_are_the_same_when_all_is_reused_and_when_the_store_holds_more(
+    tmp_path: Path,
+) -> None:
+    alone = train(tmp_path / "alone")
+    expected = numbers_of(tmp_path / "alone", alone.recorder.events)
+    shared = tmp_path / "shared"
+    train(shared, lr=4)
+    train(shared, seed=3)
+    first = train(shared)
+    assert numbers_of(shared, first.recorder.events) == expected
+    again = train(shared)
+    assert (again.tally.made, again.model.calls) == (0, [])
+    assert numbers_of(shared, again.recorder.events) == expected
+
+
+def test_they_are_the_same_in_a_second_clone(tmp_path: Path) -> None:
+    done = train(tmp_path / "first")
+    events = done.recorder.events
+    export = tmp_path / "export"
+    with FactStore.open(tmp_path / "first") as store:
+        export_shards(store, facts_named(events), export)
+    with FactStore.open(tmp_path / "second") as store:
+        import_shards(store, export)
+    silent = ScriptedModel([])
+    again = train(tmp_path / "second", optimizer=silent)
+    assert (again.model.calls, silent.requests) == ([], [])
+    assert numbers_of(tmp_path / "second", again.recorder.events) == numbers_of(
+        tmp_path / "first", events
+    )
+
+
+def test_a_missing_rollout_is_no_call(tmp_path: Path) -> None:
+    broken = ToyModel(fail=lambda word: Transient("reset") if word == "oak" else None)
+    done = train(tmp_path, broken, gate={"min_coverage": 0.5})
+    events = done.recorder.events
+    missing = [
+        row
+        for event in events
+        if event.type == "rollouts.scored"
+        for row in event.data["items"]
+        if row["outcome"] == "missing"
+    ]
+    assert missing
+    with FactStore.open(tmp_path) as store:
+        held = store.get_many(sorted(facts_named(events)))
+    assert totals(events, Facts(held, True))["calls"] == len(held)
+
+
+def test_without_the_facts_calls_are_known_and_tokens_are_not(tmp_path: Path) -> None:
+    events = train(tmp_path).recorder.events
+    assert totals(events, Facts()) == {"calls": numbers_of(tmp_path, events)["calls"]}
+
+
+def _replies(events: Sequence[Event]) -> set[str]:
+    return {event.data["reply"] for event in events if event.data.get("reply") is not None}
