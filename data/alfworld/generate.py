@@ -90,7 +90,8 @@ def task(plan: Plan) -> str:
 def walkthrough(plan: Plan) -> list[str]:
     """Return commands that win."""
     wanted = _wanted(plan)
-    found = [index for index, (kind, _) in enumerate(plan.things) if kind == wanted]
+    # The engine counts things of a kind from the last one.
+    found = [index for index, (kind, _) in enumerate(plan.things) if kind == wanted][::-1]
     said: list[str] = []
     for number, index in enumerate(found, 1):
         name, place = f"{wanted.lower()} {number}", _called(plan, plan.things[index][1])
