@@ -12,6 +12,7 @@ from test_method import Whole, run_whole
 from stages.bisect import bisect, turns_of
 from stages.core.canon import text_digest
 from stages.core.document import split_lines
+from stages.core.edit import Edit
 from stages.core.errors import UsageError
 from stages.history.aftermath import fates
 from stages.history.audit import audit_line, audit_patch, audit_text, audit_version
@@ -129,7 +130,8 @@ def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: Sto
     by_line = audit_line(story, "last", row.line, LogOnly())
     assert by_line.version == row.version
     assert by_line.lines == ((row.line, row.text),)
-    assert [a.version for a in audit_text(story, row.text, LogOnly())] == [row.version]
+    found = audit_text(story, row.text, LogOnly())
+    assert [a.version for a in found if a.version is not None] == [row.version]
     assert row.patch is not None
     assert audit_patch(story, row.patch, LogOnly()).version == row.version
 
@@ -144,6 +146,22 @@ def test_a_rejected_patch_can_be_audited_too(story: Story) -> None:
     assert (found.version, found.result) == (None, "rejected")
     assert found.diff == built.data["diff"]
     assert found.selected == tuple(selected.data["selected"])
+
+
+def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: Story) -> None:
+    ever = {line for version in story.versions for line in split_lines(version.text)}
+    in_vain = {
+        edit.content.strip(): proposal.data["step"]
+        for proposal in story.of_type("patch.proposed")
+        for edit in map(Edit.from_json, proposal.data["edits"])
+        if edit.content.strip() and not any(edit.content.strip() in line for line in ever)
+    }
+    assert in_vain
+    for text, step in in_vain.items():
+        found = audit_text(story, text, LogOnly())
+        assert all(one.version is None or not one.lines for one in found)
+        assert step in [one.step for one in found]
+        assert len({one.step for one in found}) == len(found)
 
 
 def test_an_edit_that_did_not_apply_says_so(story: Story) -> None:

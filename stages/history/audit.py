@@ -6,7 +6,10 @@ are facts, looked up through `Evidence` where the store is at hand.
 
 from __future__ import annotations
 
+from collections.abc import Container, Iterator
+
 from stages.core.document import split_lines
+from stages.core.edit import Edit
 from stages.core.errors import UsageError
 from stages.history.audit_parts import (
     budget_reason,
@@ -19,7 +22,7 @@ from stages.history.audit_parts import (
 )
 from stages.history.audit_record import Audit, Evidence
 from stages.history.blame import blame
-from stages.history.story import Story
+from stages.history.story import CARRIERS, Story
 from stages.history.trial import Trial, trial_around, trial_of_version
 
 
@@ -50,18 +53,20 @@ def audit_line(story: Story, wanted: int | str, line: int, evidence: Evidence) -
 
 
 def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
-    """Return one audit per change that wrote lines with `text` in them, oldest version first.
+    """Return one audit per change that `text` was part of, taken up or not.
+
+    First the changes that wrote lines with it, oldest version first; then the trials in which
+    it was proposed but came into no version, in the order of the log.
 
     Raises:
-        UsageError: no version ever had such a line.
+        UsageError: no version ever had such a line, and no edit proposed one.
     """
+    subject = f"text {text!r}"
     wanted: dict[int, dict[str, None]] = {}
     for version in story.versions:
         for row in blame(story, version.number):
             if text in row.text:
                 wanted.setdefault(row.version, {})[row.text] = None
-    if not wanted:
-        raise UsageError(f"text {text!r}", "no version of this run has a line with it")
     found = []
     for number in sorted(wanted):
         lines = tuple(
@@ -70,8 +75,26 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
             if line in wanted[number]
         )
         trial = trial_of_version(story, number)
-        found.append(_audit(story, trial, f"text {text!r}", evidence, lines=lines))
+        found.append(_audit(story, trial, subject, evidence, lines=lines))
+    found += [
+        _audit(story, trial, subject, evidence) for trial in _in_vain(story, text, wanted)
+    ]
+    if not found:
+        raise UsageError(subject, "no version and no proposal of this run has a line with it")
     return found
+
+
+def _in_vain(story: Story, text: str, versions: Container[int]) -> Iterator[Trial]:
+    """Yield each trial in which `text` was proposed, but that made none of `versions`."""
+    past = 0  # the last event of the trials seen
+    for event in story.of_type(*CARRIERS):
+        edits = map(Edit.from_json, event.data["edits"])
+        if event.seq <= past or not any(text in edit.content for edit in edits):
+            continue
+        trial = trial_around(story, event)
+        past = trial.last
+        if trial.versioned is None or trial.versioned.data["version"] not in versions:
+            yield trial
 
 
 def _audit(

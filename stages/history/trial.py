@@ -33,9 +33,11 @@ class Trial:
     gate: Event | None = None
     versioned: Event | None = None
     ended: Event | None = None
+    last: int = 0  # sequence number of the last event taken
 
     def take(self, event: Event) -> None:
         """Put an event in its place."""
+        self.last = max(self.last, event.seq)
         lists = {
             "budget.decided": self.budgets,
             "patch.proposed": self.proposals,
