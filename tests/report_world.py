@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from test_method import Whole
-from toy_world import SEED_SKILL, Tally, ToyEnvironment, ToyModel, items_of, toy_params
+from toy_world import SEED_SKILL, WORDS, Tally, ToyEnvironment, ToyModel, items_of, toy_params
 
 from reports.build import build
 from stages.core.item import Item
@@ -78,12 +78,13 @@ class HostileOptimizer(Whole):
 
 
 class HostileModel(ToyModel):
-    """Answers right or with hostile text, and more of it in between."""
+    """Answers right or with hostile text, to each word with another one."""
 
     async def complete(self, request: Any) -> Any:
         reply = await super().complete(request)
-        bad = HOSTILE[sum(map(ord, request.prompt[:40])) % len(HOSTILE)]
-        return reply if reply.text else replace(reply, text=bad)
+        return (
+            reply if reply.text else replace(reply, text=HOSTILE[-WORDS.index(request.prompt)])
+        )
 
 
 def hostile_items(split: str) -> tuple[Item, ...]:

@@ -31,13 +31,8 @@ function neighbours(chapter) {
 function outcome(chapter) {
   const judged = firstOf(chapter, "gate.judged");
   const ended = firstOf(chapter, "step.ended");
-  if (!judged) return ended ? el("p", { class: "judged" }, verdict(ended.packed.result), ended.packed.reason ? [" ", S(ended.packed.reason)] : "") : null;
+  if (!judged) return ended ? el("p", { class: "judged" }, verdict(ended.packed.result), ended.packed.reason ? [" ", said(S(ended.packed.reason))] : "") : null;
   return el("p", { class: "judged" }, scores(judged.packed));
-}
-
-function scores(data) {
-  const now = data.after === null ? `at most ${score(data.after_max)}` : score(data.after);
-  return [verdict(data.verdict), ` ${score(data.before)} → ${now}`, data.forced ? " (forced)" : ""];
 }
 
 function lineNote(line) {
@@ -46,95 +41,82 @@ function lineNote(line) {
 }
 
 function account(chapter) {
+  const learned = ofType(chapter, "rollouts.scored").map((event) => event.scored).filter((scored) => scored.purpose !== "selection");
+  const places = placesOf(...learned);
   const part = (name, ...content) => el("li", {}, el("h4", {}, name), content);
   const kinds = {
-    "rollouts.scored": (event) => (event.scored.purpose === "selection" ? null : part(
-      event.scored.purpose === "train" ? "Evidence" : "Evidence of the epoch", scoredSummary(event.scored))),
-    "budget.decided": (event) => part("Edit budget", budget(event.packed)),
-    "patch.proposed": (event) => part("Proposal", proposal(event.packed)),
-    "reply.rejected": (event) => part("Unusable reply", el("p", {}, `${event.packed.stage}: `, S(event.packed.message), ". ", S(event.packed.then))),
-    "patch.merged": (event) => part("Merge", merge(event.packed)),
-    "edits.selected": (event) => part("Selection", selection(event.packed)),
-    "appendix.proposed": (event) => part("Notes", editList(idsOf(event.packed))),
-    "slow_update.compared": (event) => part("Comparison of epochs", comparison(event.packed)),
-    "slow_update.proposed": (event) => part("Guidance", el("p", {}, S(event.packed.reasoning)), editList(idsOf(event.packed))),
-    "compaction.proposed": (event) => part("Compaction", el("p", {}, S(event.packed.reasoning)), editList(idsOf(event.packed))),
-    "meta_skill.written": (event) => part("Meta skill", el("pre", {}, S(event.packed.text))),
-    "candidate.built": (event) => part("Application", application(event.packed)),
-    "gate.judged": (event) => part("Verdict", judgement(event.packed)),
-    "skill.versioned": (event) => part("Aftermath", aftermath(event.packed)),
-    "step.ended": (event) => (event.packed.result === "accepted" ? null : part("Aftermath", ended(event.packed))),
+    "budget.decided": (data) => part("Edit budget", budget(data)),
+    "patch.proposed": (data) => part("Proposal", proposal(data, places)),
+    "reply.rejected": (data) => part("Unusable reply", el("p", {}, `${data.stage}: `, said(data.message), ". ", said(data.then))),
+    "patch.merged": (data) => part("Merge", merge(data, places)),
+    "edits.selected": (data) => part("Selection", selection(data, places)),
+    "appendix.proposed": (data) => part("Notes", editList(idsOf(data), places)),
+    "slow_update.compared": (data) => part("Comparison of epochs", comparison(data, places)),
+    "slow_update.proposed": (data) => part("Guidance", el("p", {}, said(data.reasoning)), editList(idsOf(data), places)),
+    "compaction.proposed": (data) => part("Compaction", el("p", {}, said(data.reasoning)), editList(idsOf(data), places)),
+    "meta_skill.written": (data) => part("Meta skill", el("pre", {}, data.text)),
+    "candidate.built": (data) => part("Application", application(data)),
+    "gate.judged": (data, seq) => part("Verdict", judgement(data, seq)),
+    "skill.versioned": (data) => part("Aftermath", aftermath(data)),
+    "step.ended": (data) => (data.result === "accepted" ? null : part("Aftermath", ended(data))),
   };
-  return chapter.events.map((event) => (kinds[event.type] ? kinds[event.type](event) : null));
+  return chapter.events.map((event) => {
+    if (event.scored) {
+      return event.scored.purpose === "selection" ? null
+        : part(event.scored.purpose === "train" ? "Evidence" : "Evidence of the epoch", scoredSummary(event.scored));
+    }
+    return kinds[event.type] ? kinds[event.type](unpacked(event.packed), event.seq) : null;
+  });
 }
 
 function budget(data) {
   const most = data.budget === null ? "No cap" : `At most ${some(data.budget, "edit")}`;
-  return el("p", {}, `${most}, schedule ${data.schedule}`, data.lr === undefined ? "" : ` from lr ${data.lr}`, ". ", S(data.reason));
+  const told = ["lr", "lr_min", "total_steps"].filter((name) => data[name] !== undefined).map((name) => `, ${name} ${data[name]}`);
+  return el("p", {}, `${most}: schedule ${data.schedule}`, told, ". ", said(data.reason));
 }
 
-function proposal(data) {
+function proposal(data, places) {
+  const source = some(data.items.length, data.source).replace("successs", "successes");
   return [
-    el("p", {}, `Patch ${data.patch}, from ${some(data.items.length, data.source)}, decided by ${data.rule || "the optimizer model"}.`.replace("successs", "successes")),
-    data.reasoning ? el("blockquote", {}, S(data.reasoning)) : null,
-    data.failure_types.length ? failureTypes(data.failure_types) : null,
-    editList(idsOf(data)),
+    el("p", {}, `Patch ${data.patch}, from ${source}, decided by ${data.rule === null ? "the optimizer model" : data.rule}.`),
+    data.reasoning ? el("blockquote", {}, data.reasoning) : null,
+    data.failure_types.length ? failureTypes(data.failure_types, places) : null,
+    editList(idsOf(data), places),
   ];
 }
 
-function failureTypes(pairs) {
+function failureTypes(pairs, places) {
   const groups = new Map();
   for (const [item, type] of pairs) groups.set(type, [...(groups.get(type) || []), item]);
-  return el("dl", { class: "kinds" }, [...groups].map(([type, items]) => el("div", {}, el("dt", {}, words(type)), el("dd", {}, chips(items)))));
+  return el("dl", { class: "kinds" }, [...groups].map(([type, items]) => el("div", {}, el("dt", {}, words(type)), el("dd", {}, chips(items, { places })))));
 }
 
-function merge(data) {
+function merge(data, places) {
   return [
     el("p", {}, `${data.inputs.join(", ")} → ${data.patch}: ${some(data.edits.length, "edit")}, level ${data.level}, ${data.group}.`,
-      data.dropped && data.dropped.length ? ` Dropped: ${data.dropped.join(", ")}.` : "", " ", S(data.reason)),
-    el("details", {}, el("summary", {}, "Merged edits"), editList(idsOf(data))),
+      data.dropped && data.dropped.length ? ` Dropped: ${data.dropped.join(", ")}.` : "", " ", said(data.reason)),
+    el("details", {}, el("summary", {}, "Merged edits"), editList(idsOf(data), places)),
   ];
 }
 
-function selection(data) {
+function selection(data, places) {
   return [
-    el("p", {}, `${data.selected.length} chosen, in this order. `, S(data.reason)),
-    editList(data.selected),
+    el("p", {}, `${data.selected.length} chosen, in this order. `, said(data.reason)),
+    editList(data.selected, places),
     data.left_out.length ? el("details", {}, el("summary", {}, `${data.left_out.length} left out`),
-      el("ul", {}, data.left_out.map((one) => el("li", {}, el("code", {}, one.edit), " ", S(one.reason))))) : null,
+      el("ul", {}, data.left_out.map((one) => el("li", {}, el("code", {}, one.edit), " ", said(one.reason))))) : null,
   ];
 }
 
 function application(data) {
   return [
     el("p", {}, `${data.mode === "patch" ? "Edits applied to the current skill" : "The document was rewritten"}, ${some(data.tokens, "token")}.`),
-    el("ul", { class: "edits" }, data.results.map((result) => resultRow(result.edit, result))),
-    data.faults.length ? el("p", { class: "bad" }, "Unusable: ", data.faults.map(S).join("; ")) : null,
-    data.diff ? el("details", {}, el("summary", {}, "Unified diff"), el("pre", { class: "diff" }, S(data.diff))) : null,
+    el("ul", { class: "edits" }, data.results.map(resultRow)),
+    data.faults.length ? el("p", { class: "bad" }, "Unusable: ", data.faults.map((fault) => [said(fault), " "])) : null,
+    data.diff ? el("details", {}, el("summary", {}, "Unified diff"), el("pre", { class: "changes" }, data.diff)) : null,
   ];
-}
-
-function judgement(data) {
-  return [
-    el("p", { class: "judged" }, scores(data)),
-    el("p", {}, S(data.reason), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
-      data.saved ? `; ${data.saved} rollouts saved: even a perfect rest could not have won.` : ".",
-      data.statistic ? ` ${data.statistic.name}: p = ${data.statistic.p.toPrecision(2)}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
-    el("p", {}, el("b", {}, "Up "), chips(data.flips.won, "up")),
-    el("p", {}, el("b", {}, "Down "), chips(data.flips.lost, "down")),
-    el("p", { class: "note" }, `Tokens ${data.tokens_before} → ${data.tokens_after}.`),
-  ];
-}
-
-function aftermath(data) {
-  const last = book.versions.length - 1;
-  const mine = linesOf(data.version).filter((line) => book.lines.version[line] === data.version);
-  const left = new Set(linesOf(last));
-  const kept = mine.filter((line) => left.has(line)).length;
-  return el("p", {}, "The candidate became ", link(`#/skill/v${data.version}`, `v${data.version}`), data.best ? ", the best so far" : "",
-    `. Of the ${some(mine.length, "line")} it wrote, ${kept} ${kept === 1 ? "stands" : "stand"} in the last version, v${last}.`);
 }
 
 function ended(data) {
-  return el("p", {}, `The step ended: ${words(data.result)}`, data.reason ? [", ", S(data.reason)] : "", `. The skill stayed v${data.version}.`);
+  return el("p", {}, `The step ended: ${words(data.result)}`, data.reason ? [", ", said(data.reason)] : "", `. The skill stayed v${data.version}.`);
 }

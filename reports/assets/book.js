@@ -13,6 +13,15 @@ function open(data) {
 }
 
 const S = (value) => (value !== null && typeof value === "object" && "$" in value ? book.strings[value.$] : value);
+
+// A packed value with all its texts put in.
+function unpacked(value) {
+  if (Array.isArray(value)) return value.map(unpacked);
+  if (value === null || typeof value !== "object") return value;
+  if ("$" in value) return book.strings[value.$];
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, unpacked(inner)]));
+}
+
 const itemName = (number) => book.items.id[number];
 
 // A chapter is a step, or what follows the last step of an epoch.

@@ -1,10 +1,10 @@
 // Epochs with their comparison and memory, cost, trust, and the whole log.
-function comparison(data) {
+function comparison(data, places) {
   const by = new Map();
   for (const pair of data.pairs) by.set(pair[3], [...(by.get(pair[3]) || []), pair[0]]);
   return [
-    el("p", {}, `${skillName(data.previous)} against ${skillName(data.current)} on ${some(data.pairs.length, "train item")} (${data.policy}). `, S(data.reason)),
-    by.size ? el("dl", { class: "kinds" }, [...by].map(([kind, list]) => el("div", {}, el("dt", {}, words(kind)), el("dd", {}, chips(list))))) : null,
+    el("p", {}, `${skillName(data.previous)} against ${skillName(data.current)} on ${some(data.pairs.length, "train item")} (${data.policy}). `, said(data.reason)),
+    by.size ? el("dl", { class: "kinds" }, [...by].map(([kind, list]) => el("div", {}, el("dt", {}, words(kind)), el("dd", {}, chips(list, { places }))))) : null,
   ];
 }
 
@@ -49,7 +49,7 @@ function cost(node) {
       { name: "share of calls", class: "bar", show: (row) => meter(row.made, total("made")) },
       number("tokens in", (row) => row.input),
       number("tokens out", (row) => row.output),
-      number("of unknown size", (row) => (row.unknown ? row.unknown : null)),
+      ...(total("unknown") ? [number("of unknown size", (row) => row.unknown)] : []),
     ], book.cost),
     el("p", { class: "note" }, "Calls are the facts that this run rests on, each counted once; “used again” cost nothing. A resumed run or an experiment with the same first steps pays less: see .skilltrail/usage.json."));
 }
@@ -80,7 +80,7 @@ function log(node) {
     fill(list, table("Events", [
       number("event", (row) => row[0], String),
       { name: "type", show: (row) => el("code", {}, row[1]) },
-      { name: "what happened", show: (row) => book.strings[row[2]] },
+      { name: "what happened", show: (row) => said(book.strings[row[2]]) },
     ], rows, { class: "log" }));
   };
   fill(node, el("div", { class: "controls" },

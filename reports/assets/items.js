@@ -2,19 +2,28 @@
 const COLUMNS = 24;
 const itemState = { split: null, sort: "id", broken: "", fixed: "", first: null, page: 0 };
 
-// Scores of one split: item number -> version -> [thousandths, scored event, row].
+// Scores of one split: item -> version -> { hard, soft in thousandths, scored event, row }, of the
+// version's last rollouts; of repeats the mean, and the first row.
 function scoresOf(split) {
   const found = new Map();
   const purposes = { selection: ["baseline", "selection"], train: ["train", "slow_update"] }[split];
   for (const scored of book.scored) {
     const version = versionByDigest.get(scored.skill);
     if (version === undefined || (purposes ? !purposes.includes(scored.purpose) : scored.split !== split)) continue;
-    scored.item.forEach((item, row) => {
+    for (const [item, rows] of rowsByItem(scored)) {
       if (!found.has(item)) found.set(item, new Map());
-      found.get(item).set(version, { hard: scored.hard[row], soft: scored.soft[row], scored, row });
-    });
+      const known = rows.filter((row) => scored.hard[row] >= 0);
+      const mean = (list) => (known.length ? known.reduce((sum, row) => sum + list[row], 0) / known.length : -1);
+      found.get(item).set(version, { hard: mean(scored.hard), soft: mean(scored.soft), scored, row: rows[0] });
+    }
   }
   return found;
+}
+
+function rowsByItem(scored) {
+  const rows = new Map();
+  scored.item.forEach((item, row) => rows.set(item, [...(rows.get(item) || []), row]));
+  return rows;
 }
 
 function items(node, name) {
@@ -70,8 +79,8 @@ function matrix(rows, versions, scores) {
   const node = el("div");
   const move = (by) => () => { itemState.first = Math.max(0, Math.min(last, first + by)); node.replaceWith(matrix(rows, versions, scores)); };
   const columns = [
-    { name: "item", show: (item) => link(`#/items/${item}`, itemName(item)) },
-    ...shown.map((version) => ({ name: `v${version}`, class: "cellbox", show: (item) => cell(item, version, scores.get(item).get(version)) })),
+    { name: "item", key: itemName, show: (item) => link(`#/items/${item}`, said(itemName(item))) },
+    ...shown.map((version) => ({ name: `v${version}`, class: "cellbox", key: (item) => keyOf(scores.get(item).get(version)), show: (item) => cell(item, version, scores.get(item).get(version)) })),
   ];
   fill(node,
     last > 0 ? el("div", { class: "pages" },
@@ -82,6 +91,8 @@ function matrix(rows, versions, scores) {
     table("Items by version", columns, rows, { class: "matrix", size: 60 }));
   return node;
 }
+
+const keyOf = (cell) => (cell && cell.hard >= 0 ? cell.hard + cell.soft / 1e4 : null);
 
 function cell(item, version, found) {
   const kind = stateOf(found);

@@ -22,7 +22,7 @@ function learnt(newest) {
       return el("li", {},
         link(`#/skill/v${version.version}`, `v${version.version}`),
         el("span", { class: "gain" }, gain === null ? "" : signed(gain)),
-        el("span", { class: "what" }, line.slice(0, 160) + (line.length > 160 ? "…" : ""), " ",
+        el("span", { class: "what" }, said(line.slice(0, 160) + (line.length > 160 ? "…" : "")), " ",
           el("small", {}, `${some(version.edits.length, "edit")}, +${version.lines_added} −${version.lines_removed} lines`)));
     })),
     newest.length > shown.length ? el("p", {}, link("#/skill", `All ${newest.length} versions`)) : null,
@@ -34,5 +34,5 @@ function trustList(rows) {
   const told = { good: "fine", note: "note", bad: "fault" };
   return el("dl", { class: "trust" }, rows.map((row) => el("div", { class: row.verdict },
     el("dt", {}, el("span", { class: "mark", role: "img", "aria-label": told[row.verdict] }, marks[row.verdict]), row.what),
-    el("dd", {}, row.found))));
+    el("dd", {}, said(row.found)))));
 }

@@ -11,7 +11,7 @@ function rollouts(node, item, wanted) {
   }
   fill(node,
     el("p", {}, link("#/items", "← All items")),
-    el("h3", {}, itemName(item), el("small", {}, ` ${book.items.split[item]}`)),
+    el("h3", {}, said(itemName(item)), el("small", {}, ` ${book.items.split[item]}`)),
     el("div", { class: "two wide-left" },
       trajectory(shown),
       el("section", {}, el("h4", {}, "All rollouts of this item"), table("Rollouts of this item", [
@@ -28,7 +28,7 @@ function trajectory({ scored, row }) {
   const found = book.trajectories[scored.trajectory[row]];
   const hard = point(scored.hard[row]);
   const head = el("p", {}, hard === null ? "No reply. " : [el("b", {}, `hard ${score(hard)}, soft ${score(point(scored.soft[row]))}`), " "],
-    book.strings[scored.reason[row]], ` (${skillName(scored.skill)}, ${words(scored.purpose)})`);
+    said(book.strings[scored.reason[row]]), ` (${skillName(scored.skill)}, ${words(scored.purpose)})`);
   if (!found) {
     return el("section", { class: "trajectory" }, head, el("p", { class: "note" }, book.run.facts
       ? "This rollout is not among the exported ones."

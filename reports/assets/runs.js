@@ -16,7 +16,7 @@ function runs(node) {
       { name: "run", key: (run) => run.name, show: (run) => el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
         if (event.target.checked) chosen.add(run.name); else chosen.delete(run.name);
         draw();
-      } }), " ", run.name) },
+      } }), " ", said(run.name)) },
       number("steps", (run) => run.steps),
       number("accepted", (run) => run.accepted),
       number("seed", (run) => run.seed, score),
@@ -31,9 +31,9 @@ function tree() {
   const below = (name) => book.runs.filter((run) => run.fork === name);
   const list = (name) => {
     const children = below(name);
-    return children.length ? el("ul", { class: "tree" }, children.map((run) => el("li", {}, el("b", {}, run.name),
-      run.fork === null ? "" : ` shares ${some(run.at, "event")} with ${run.fork}`, run.differs ? `; then ${run.differs}` : "",
-      run.parent ? ` Its seed skill is ${run.parent}.` : "", list(run.name)))) : null;
+    return children.length ? el("ul", { class: "tree" }, children.map((run) => el("li", {}, el("b", {}, said(run.name)),
+      run.fork === null ? "" : [` shares ${some(run.at, "event")} with `, said(run.fork)], run.differs ? ["; then ", said(run.differs)] : "",
+      run.parent ? [" Its seed skill is ", said(run.parent), "."] : "", list(run.name)))) : null;
   };
   return list(null);
 }
@@ -54,7 +54,7 @@ function overlay(chosen) {
     const d = known.map(([step, value], at) => (at ? `H${x(step)}V${y(value)}` : `M${x(step)} ${y(value)}`)).join("");
     drawing.append(svg("path", { class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % 6], d }));
   });
-  return [drawing, el("ul", { class: "legend" }, chosen.map((run, place) => el("li", {}, keyLine(place), run.name)))];
+  return [drawing, el("ul", { class: "legend" }, chosen.map((run, place) => el("li", {}, keyLine(place), said(run.name))))];
 }
 
 function keyLine(place) {

@@ -56,7 +56,7 @@ function changes(from, to) {
 }
 
 function context(lines, place, total) {
-  const row = (number) => el("div", { class: "row" }, el("span", { class: "sign", "aria-hidden": "true" }, " "), el("code", {}, lineText(number)));
+  const row = (number) => el("div", { class: "row" }, el("span", { class: "sign", "aria-hidden": "true" }, " "), el("code", {}, lineText(number) || " "));
   const before = place === 0 ? 0 : CONTEXT;
   const behind = place === total - 1 ? 0 : CONTEXT;
   if (lines.length <= before + behind + 1) return lines.map(row);

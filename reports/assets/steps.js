@@ -43,7 +43,7 @@ function tip(step) {
   return [
     el("p", {}, el("b", {}, `Step ${step}`), ` epoch ${row.epoch} `, verdict(row.verdict)),
     el("dl", {}, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    judged && judged.reason ? el("p", { class: "note" }, S(judged.reason)) : null,
+    judged && judged.reason ? el("p", { class: "note" }, said(S(judged.reason))) : null,
   ];
 }
 
