@@ -113,6 +113,7 @@ async def measure(
             "items": [{"item": item.id, "digest": item.content_digest} for item in items],
             "skills": [{"name": s.name, "digest": text_digest(s.text)} for s in skills],
             "target": dict(rollouts.target.identity),
+            **rollouts.scorer.consumed(items),
         },
     )
     all_done: list[list[Rollout]] = []

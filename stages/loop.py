@@ -96,6 +96,7 @@ async def measure_seed(run: Run) -> State:
             "seed_skill": {"text": run.seed_skill, "digest": text_digest(run.seed_skill)},
             "counter": TOKEN_COUNTER,
             "parent": run.parent,
+            **run.rollouts.scorer.consumed((*run.train, *run.selection)),
         },
     )
     digest = text_digest(run.seed_skill)

@@ -31,6 +31,8 @@ def facts_named(events: Iterable[Event], gaps: str = "") -> set[str]:
             for row in event.data["items"]:
                 missing = row["outcome"] == Outcome.MISSING.value
                 keys.add(gap_key(gaps, row["key"]) if missing else row["key"])
+                if "judgement" in row:
+                    keys.add(row["judgement"])
         if event.data.get("reply") is not None:
             keys.add(event.data["reply"])
     return keys

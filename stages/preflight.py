@@ -24,6 +24,7 @@ def input_paths(params: Params) -> list[str]:
     """Return the paths a run reads, relative to the project: code, items, seed skill."""
     data = params.data
     named = [f"data/{params.env}", data.path, data.split_dir, seed_skill_path(params)]
+    named.append(params.judge.rubric)
     return list(dict.fromkeys([*CODE, *named]))
 
 

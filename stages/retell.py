@@ -11,6 +11,7 @@ from typing import Any
 
 from stages.core.errors import SkilltrailError
 from stages.core.item import Item
+from stages.core.model_options import RoleOptions
 from stages.core.params import Params, seed_skill_path
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
@@ -21,9 +22,11 @@ from stages.history.log import follow
 from stages.history.verify import ENDS
 from stages.loop import train
 from stages.models.errors import UnseenRequest
+from stages.models.judge import Judge, read_rubric
 from stages.models.protocol import Model, Reply, Request
 from stages.models.registry import open_model
 from stages.optimizers.registry import open_optimizer
+from stages.recorded import StoredCalls
 from stages.rollout import Rollouts
 from stages.run import Run
 from stages.store.facts import FactStore
@@ -33,16 +36,16 @@ from stages.train import read_seed_skill
 
 
 class Refusing:
-    """The target's identity without the target: what is not recorded is not asked for."""
+    """A model's identity without the model: what is not recorded is not asked for."""
 
-    def __init__(self, target: Model) -> None:
-        self.identity = target.identity
-        self.style = target.style
-        self.abilities = target.abilities
+    def __init__(self, model: Model) -> None:
+        self.identity = model.identity
+        self.style = model.style
+        self.abilities = model.abilities
         self.workers = 1
 
     async def complete(self, request: Request) -> Reply:
-        raise UnseenRequest("verify", "a rollout is not in the store", "Run `dvc repro`")
+        raise UnseenRequest("verify", "a reply is not in the store", "Run `dvc repro`")
 
     async def close(self) -> None:
         pass
@@ -151,17 +154,32 @@ def _run(
         seed_skill=read_seed_skill(place.workspace / seed_skill_path(params)),
         rollouts=Rollouts(
             env,
-            Refusing(open_model("target", params.target)),
+            _refusing("target", params.target, store),
             store,
             Uncounted(),
             gaps=_run_name(place, events),
             min_coverage=params.gate.min_coverage,
+            judge=_judge(place, params, store),
         ),
         optimizer=open_optimizer(params, env, replies, lambda reply, *, reused: None),
         history=echo,
         parent=params.skill.parent,
         say=lambda record, state: None,
     )
+
+
+def _judge(place: Place, params: Params, store: FactStore) -> Judge | None:
+    """Return the judge as it was, who only repeats what is recorded."""
+    asked = params.judge
+    if asked.backend == "none":
+        return None
+    rubric = read_rubric(place.workspace / asked.rubric)
+    model = _refusing("judge", asked, store)
+    return Judge(model, rubric, asked.threshold, store, lambda reply, *, reused: None)
+
+
+def _refusing(role: str, options: RoleOptions, store: FactStore) -> Refusing:
+    return Refusing(open_model(role, options, records=StoredCalls(store)))
 
 
 def _difference(found: Differs) -> tuple[str, list[Fault]]:
@@ -179,8 +197,8 @@ def _other_params(params: Params, events: Sequence[Event]) -> str | None:
         value: Any = params
         for part in name.split("."):
             value = getattr(value, part, None)
-        comparable = not name.startswith(("target.", "skill.")) and name != "gate.rule"
-        if comparable and value != recorded:
+        elsewhere = name.startswith(("target.", "judge.", "skill.")) or name == "gate.rule"
+        if not elsewhere and value != recorded:
             return f"{name} is {value} here and was {recorded} in the run"
     return None
 

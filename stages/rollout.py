@@ -14,18 +14,18 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from stages.core.canon import digest, text_digest
-from stages.core.errors import DataError, IncompleteError
+from stages.core.errors import IncompleteError
 from stages.core.item import Item
 from stages.core.params_knob import result_values
-from stages.core.score import InvalidScore, Outcome, Score
+from stages.core.score import Outcome, Score
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
 from stages.models.errors import GaveUp, ModelConfigError, ModelError, TooLong, UnseenRequest
+from stages.models.judge import Judge
 from stages.models.protocol import Model
+from stages.scoring import Scorer
 from stages.store.protocol import Store, gap_key
 
-# These endings are the agent's own outcome: a score of 0 with that reason.
-WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
 # These end the run at once: trying further items would only repeat them.
 FATAL = (ModelConfigError, GaveUp, UnseenRequest)
 
@@ -35,7 +35,8 @@ class Rollout:
     """One rollout with its score.
 
     `trajectory` is None when the outcome is missing; `repeat` counts from 0 where an item is
-    rolled out several times, else it is None.
+    rolled out several times, else it is None. `judgement` is the fact key of what the judge
+    said, where one gave the score.
     """
 
     item: Item
@@ -43,18 +44,24 @@ class Rollout:
     score: Score
     trajectory: Trajectory | None
     repeat: int | None = None
+    judgement: str | None = None
 
     def row(self) -> dict[str, Any]:
         """Return the row that `rollouts.scored` records."""
         repeat = {} if self.repeat is None else {"repeat": self.repeat}
-        return repeat | {
-            "item": self.item.id,
-            "outcome": self.score.outcome.value,
-            "hard": self.score.hard,
-            "soft": self.score.soft,
-            "reason": self.score.reason,
-            "key": self.key,
-        }
+        judged = {} if self.judgement is None else {"judgement": self.judgement}
+        return (
+            repeat
+            | judged
+            | {
+                "item": self.item.id,
+                "outcome": self.score.outcome.value,
+                "hard": self.score.hard,
+                "soft": self.score.soft,
+                "reason": self.score.reason,
+                "key": self.key,
+            }
+        )
 
 
 class Counter(Protocol):
@@ -69,6 +76,7 @@ class Rollouts:
     Args:
         gaps: the run's name. When it may go on with missing items (`min_coverage` < 1), a
             gap is itself a fact of this run, so that reruns agree.
+        judge: who scores what no rule can; None = nobody.
     """
 
     def __init__(
@@ -80,9 +88,10 @@ class Rollouts:
         *,
         gaps: str = "",
         min_coverage: float = 1.0,
+        judge: Judge | None = None,
     ) -> None:
         self.env, self.target, self.store, self.counter = env, target, store, counter
-        self.min_coverage = min_coverage
+        self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
         self._gaps = gaps if min_coverage < 1 else None
 
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
@@ -137,8 +146,12 @@ class Rollouts:
         `target.workers` are in flight.
 
         When the caller stops early, what is in flight is finished into the store.
+
+        Raises:
+            ParamError: an item needs a judge and there is none.
         """
         todo = deque((item, repeat) for item in items for repeat in range(repeats))
+        self.scorer.require_judge(item for item, _ in todo)
         window: deque[asyncio.Task[Rollout]] = deque()
         running: set[asyncio.Task[Rollout]] = set()
         try:
@@ -173,10 +186,18 @@ class Rollouts:
             await asyncio.gather(*window, return_exceptions=True)
 
     def _recorded(self, item: Item, repeat: int, skill: str) -> bool:
-        """Say whether this rollout, or that this run goes on without it, is in the store."""
+        """Say whether this rollout and its judgement are in the store, or that this run goes
+        on without it."""
         key = self.key(item, skill, repeat)
-        keys = [key] if self._gaps is None else [key, gap_key(self._gaps, key)]
-        return bool(self.store.has_many(keys))
+        if self._gaps is not None and self.store.has_many([gap_key(self._gaps, key)]):
+            return True
+        if not self.scorer.needs_judge(item):
+            return bool(self.store.has_many([key]))
+        fact = self.store.get(key)
+        if fact is None:
+            return False
+        judgement = self.scorer.judgement(item, Trajectory.from_json(fact["trajectory"]))
+        return judgement is None or bool(self.store.has_many([judgement]))
 
     async def _one(self, item: Item, skill: str, repeat: int, told: int | None) -> Rollout:
         key = self.key(item, skill, repeat)
@@ -184,17 +205,29 @@ class Rollouts:
         if gap is not None and (known := self.store.get(gap)) is not None:
             return Rollout(item, key, Score.missing(known["reason"]), None, told)
         try:
-            made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
+            trajectory = await self._trajectory(item, skill, key)
+            score = await self.scorer.score(item, trajectory)
         except FATAL:
             raise
         except ModelError as error:
-            self.counter.count(None, reused=False)
             if gap is not None:
                 await self.store.put("gap", gap, {"reason": str(error)})
             return Rollout(item, key, Score.missing(str(error)), None, told)
+        judgement = self.scorer.judgement(item, trajectory)
+        return Rollout(item, key, score, trajectory, told, judgement)
+
+    async def _trajectory(self, item: Item, skill: str, key: str) -> Trajectory:
+        """Return what the agent did, made or recalled, and count it."""
+        try:
+            made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
+        except FATAL:
+            raise
+        except ModelError:
+            self.counter.count(None, reused=False)
+            raise
         trajectory = Trajectory.from_json(made.value["trajectory"])
         self.counter.count(trajectory, reused=made.reused)
-        return Rollout(item, key, judge(self.env, item, trajectory), trajectory, told)
+        return trajectory
 
     async def _make(self, item: Item, skill: str) -> dict[str, Any]:
         try:
@@ -202,29 +235,6 @@ class Rollouts:
         except TooLong:
             trajectory = Trajectory((), "", ending="too_long")
         return {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
-
-
-def judge(env: Environment, item: Item, trajectory: Trajectory) -> Score:
-    """Return the score of one trajectory.
-
-    Raises:
-        DataError: the item itself cannot be scored, or what the scorer says is no score.
-    """
-    if trajectory.ending in WITHOUT_ANSWER:
-        return Score.scored(0.0, 0.0, trajectory.ending)
-    try:
-        score = env.score(item, trajectory)
-    except InvalidScore as error:
-        raise DataError(
-            f"item {item.id!r} cannot be scored",
-            f"invalid_score: {error}",
-            f"Mend the scorer of the environment {env.name}",
-        ) from error
-    if score.outcome is Outcome.INVALID:
-        raise DataError(
-            f"item {item.id!r} cannot be scored", score.reason, "Mend or remove the item"
-        )
-    return score
 
 
 def by_item(rollouts: Sequence[Rollout]) -> dict[str, Score]:

@@ -17,6 +17,7 @@ from stages.core.params import Params
 from stages.core.trajectory import Trajectory
 from stages.envs.protocol import Environment
 from stages.models.environ import redactor
+from stages.models.judge import Judge, read_rubric
 from stages.models.prices import price_of
 from stages.models.protocol import Model, Reply
 from stages.models.registry import open_model
@@ -41,6 +42,7 @@ class Session:
     meter: Meter
     ops: Ops
     progress: Progress
+    judge_model: Model | None = None
     accounts: Accounts = field(default_factory=Accounts)
 
     def rollouts(self, gaps: str = "") -> Rollouts:
@@ -52,7 +54,18 @@ class Session:
             self,
             gaps=gaps,
             min_coverage=self.params.gate.min_coverage if gaps else 1.0,
+            judge=self.judge,
         )
+
+    @property
+    def judge(self) -> Judge | None:
+        """Who scores what no rule can."""
+        if self.judge_model is None:
+            return None
+        asked = self.params.judge
+        rubric = read_rubric(self.place.workspace / asked.rubric)
+        count = self.count_judgement
+        return Judge(self.judge_model, rubric, asked.threshold, self.store, count)
 
     def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
         """Count one finished rollout of the target."""
@@ -64,17 +77,23 @@ class Session:
             self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
         self.progress.rollout(reused=reused)
 
-    def count_reply(self, reply: Reply, *, reused: bool) -> None:
-        """Count one reply of the optimizer."""
+    def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
+        """Count one reply of the optimizer, or of another role but the target."""
         if reused:
-            self.meter.reused("optimizer", reply.usage)
+            self.meter.reused(role, reply.usage)
         else:
-            self.meter.made("optimizer", reply.usage, self.cost("optimizer", reply.usage))
+            self.meter.made(role, reply.usage, self.cost(role, reply.usage))
+
+    def count_judgement(self, reply: Reply | None, *, reused: bool) -> None:
+        """Count one reply of the judge; None is a failed call."""
+        if reply is None:
+            self.meter.failed("judge")
+        else:
+            self.count_reply(reply, reused=reused, role="judge")
 
     def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
         """Return the US dollars that a call of `role` cost, None when its price is unknown."""
-        options = self.params.target if role == "target" else self.params.optimizer
-        price = price_of(role, options)
+        price = price_of(role, getattr(self.params, role))
         return None if price is None else float(price.cost(usage))
 
     def report(self, kind: str, details: Mapping[str, Any]) -> None:
@@ -98,13 +117,19 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     started = time.monotonic()
     with FactStore.open(place.root, ops) as store, Progress(section) as progress:
         accounts, records = Accounts(), StoredCalls(store)
-        target = open_model(
-            "target", params.target, records=records, account=accounts.of("target")
-        )
+        models: dict[str, Model] = {}
         try:
+            for role in ("target", "judge") if params.judge.backend != "none" else ("target",):
+                models[role] = open_model(
+                    role, getattr(params, role), records=records, account=accounts.of(role)
+                )
             with Meter(place, section, apart=command) as meter:
-                yield Session(place, params, env, target, store, meter, ops, progress, accounts)
+                yield Session(
+                    place, params, env, models["target"], store, meter, ops, progress,
+                    models.get("judge"), accounts,
+                )  # fmt: skip
         finally:
-            await target.close()
+            for model in models.values():
+                await model.close()
     name = section if command is None else f"command {command}"
     ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3))

@@ -142,6 +142,7 @@ def run_name(
             "selection": [[item.id, item.content_digest] for item in selection_items],
             "seed_skill": text_digest(seed_skill),
             "target": dict(session.target.identity),
+            "judge": None if session.judge is None else session.judge.identity,
             "code": code_digest(),
         },
     )[:16]

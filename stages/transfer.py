@@ -65,7 +65,7 @@ async def open_rollouts(
     target = open_model(role, options, account=session.accounts.of(role))
     try:
         counter = Counter(session, role, options)
-        yield Rollouts(session.env, target, session.store, counter)
+        yield Rollouts(session.env, target, session.store, counter, judge=session.judge)
     finally:
         await target.close()
 

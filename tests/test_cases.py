@@ -125,7 +125,7 @@ def test_a_changed_param_makes_another_run_and_never_bends_one(
     """Case resume-07: seed, batch size and first skill changed on resume without a word."""
 
     def name(skill: str = SEED_SKILL, **params: Any) -> str:
-        session = SimpleNamespace(params=toy_params(**params), target=ToyModel())
+        session = SimpleNamespace(params=toy_params(**params), target=ToyModel(), judge=None)
         train, selection = list(items_of("train")), list(items_of("selection"))
         return run_name(cast(Session, session), train, selection, skill)
 

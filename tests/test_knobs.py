@@ -24,7 +24,7 @@ from stages.store.null import NullStore
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 AWARE = {"skill_aware.enabled": True}
-ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "evaluate")
+ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "judge", "evaluate")
 
 # Another value of each knob, and what must be set besides for it to count.
 METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {

@@ -21,9 +21,11 @@ COMMON: dict[str, Any] = YAML(typ="safe").load((ROOT / "params.yaml").read_text(
 
 
 def is_rare(key: str) -> bool:
-    """True for a role's knob that the shipped params do not even mention."""
+    """True for a role's knob that the shipped params do not even mention, and for one that
+    the judge has as every role has it."""
     role, _, name = key.partition(".")
-    return role in ("target", "optimizer") and name not in COMMON[role]
+    shared = role == "judge" and name in COMMON["target"]
+    return shared or (role in ("target", "optimizer", "judge") and name not in COMMON[role])
 
 
 KEYS = [knob.key for knob in knobs_of(Params) if not is_rare(knob.key)]

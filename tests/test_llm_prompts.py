@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from llm_script import observation, optimizer_of, run, step_view
 
 from stages.core.errors import UsageError
+from stages.core.fence import clip, fence_for, fenced
 from stages.optimizers.failure_types import failure_types_of
-from stages.optimizers.llm.fence import clip, fence_for, fenced
 from stages.optimizers.llm.prompts import Prompts
 
 NAMES = sorted(

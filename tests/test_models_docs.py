@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,6 @@ from stages.envs.registry import ParamClasses
 from stages.models.environ import read_env_file
 from stages.models.protocol import Reply
 from stages.models.registry import USUAL_KEY
-from tests.fault_server import Answer, FaultServer
-from tests.role_options import options_at
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs" / "models"
@@ -43,7 +39,7 @@ def test_the_params_example_of_a_page_loads(page: str, tmp_path: Path) -> None:
         file = tmp_path / "params.yaml"
         file.write_text(block, "utf-8")
         params = load_params(file, ParamClasses())
-        for role in ("target", "optimizer"):
+        for role in ("target", "optimizer", "judge"):
             options = getattr(params, role)
             if f"{role}:" in block and options.backend != "rules":
                 options.check(role)
@@ -60,16 +56,6 @@ def test_your_own_backend_in_30_lines_runs() -> None:
     assert (reply.text, reply.usage["output"]) == ("HELLO", 5)
     a_class = code[code.index("class Shouting") : code.index("options =")]
     assert len(a_class.strip().splitlines()) <= 30
-
-
-def test_the_judge_of_the_docs_judges() -> None:
-    (code,) = blocks("judge", "python")
-    room: dict[str, Any] = {}
-    exec(compile(code, "judge.md", "exec"), room)
-    said = '{"reasoning": "fine", "score": 0.5}'
-    with FaultServer(say=lambda _: Answer(said)) as server:
-        options = replace(options_at("chat", server.url), key_env=None)
-        assert asyncio.run(room["judged"](options, "Be strict.", "It turns.")) == 0.5
 
 
 def test_every_key_variable_is_in_the_example_file() -> None:

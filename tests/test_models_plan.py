@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 
 import pytest
@@ -12,12 +11,8 @@ from stages.commands.forecast import PerCall, Size, call_ranges, forecast, steps
 from stages.commands.models import measured_tokens
 from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
 from stages.core.params import Evaluate, Optimizer, Params
-from stages.core.score import Outcome
-from stages.models.judge import judge, judge_request, read_rubric
 from stages.models.probe import probe
-from stages.models.protocol import Reply
-from stages.models.registry import open_model
-from tests.fault_server import Answer, Call, Fault, FaultServer
+from tests.fault_server import Fault, FaultServer
 from tests.role_options import KEYS, options_at
 
 SIZE = Size(train=60, selection=60, test=120)
@@ -117,38 +112,3 @@ def test_a_probe_says_what_does_not_work_after_one_call(fault: Fault, words: str
         assert not found.ok
         assert words in found.problem
         assert len(server.calls) == 1
-
-
-def judged(say: list[str], schema: bool = True) -> tuple[object, list[Call]]:
-    texts = iter(say)
-    with FaultServer(say=lambda _: Answer(next(texts))) as server:
-        abilities = ("schema",) if schema else ()
-        options = replace(options_at("chat", server.url), abilities=abilities)
-        model = open_model("judge", options, environ=KEYS)
-        asked = judge_request("Is it polite?", "Say hello.", "Hello!", "Good day.")
-        return asyncio.run(judge(model, asked)), server.calls
-
-
-def test_a_judge_reads_rubric_task_answer_and_reference_and_its_score_is_marked() -> None:
-    found, calls = judged(['{"reasoning": "kind", "score": 0.75}'])
-    score = found.to_score(threshold=0.7)  # type: ignore[attr-defined]
-    assert (score.hard, score.soft, score.reason) == (1.0, 0.75, "model-judged")
-    sent = json.dumps(calls[0].body)
-    assert all(w in sent for w in ("polite", "Say hello.", "Hello!", "Good day."))
-    assert calls[0].body["response_format"]["json_schema"]["strict"] is True
-
-
-def test_a_judges_unusable_reply_is_asked_for_again_once_then_missing() -> None:
-    found, calls = judged(["nonsense", '{"reasoning": "", "score": 1}'], schema=False)
-    assert found.score == 1.0  # type: ignore[attr-defined]
-    assert "not one JSON object" in json.dumps(calls[1].body)
-    found, calls = judged(['{"reasoning": "", "score": 85}', '{"score": true}'])
-    assert len(calls) == 2
-    assert found.to_score().outcome is Outcome.MISSING  # type: ignore[attr-defined]
-    assert all(isinstance(reply, Reply) for reply in found.replies)  # type: ignore[attr-defined]
-
-
-def test_a_missing_rubric_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("rubric")
-    with pytest.raises(Exception, match="rubric"):
-        read_rubric(folder / "none.md")

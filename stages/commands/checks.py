@@ -16,6 +16,7 @@ from stages.core.errors import SkilltrailError
 from stages.core.params import Params, seed_skill_path
 from stages.data.freeze import data_warnings
 from stages.leftovers import Leftovers, find_leftovers
+from stages.models.judge import read_rubric
 from stages.models.weights import find_weights
 from stages.preflight import input_paths, left_behind
 from stages.store.place import Place
@@ -43,7 +44,8 @@ def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
     except SkilltrailError as error:
         return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
     checks += [Check("params", OK, "params.yaml is sound"), model_check(params)]
-    checks += [seed_check(params, place.workspace), *data_checks(params, place.workspace)]
+    checks += [seed_check(params, place.workspace), *judge_checks(params, place.workspace)]
+    checks += data_checks(params, place.workspace)
     return [*checks, untracked_check(params, place.root, queue=queue)]
 
 
@@ -105,6 +107,18 @@ def seed_check(params: Params, workspace: Path) -> Check:
     if (workspace / path).is_file():
         return Check("seed skill", OK, path)
     return Check("seed skill", FAULT, f"there is no {path}", "Create it, or set skill.seed")
+
+
+def judge_checks(params: Params, workspace: Path) -> Iterator[Check]:
+    """Check that the rubric is there, where there is a judge."""
+    if params.judge.backend == "none":
+        return
+    try:
+        read_rubric(workspace / params.judge.rubric)
+    except SkilltrailError as error:
+        yield Check("rubric", FAULT, str(error), "Write it, or set judge.rubric")
+    else:
+        yield Check("rubric", OK, params.judge.rubric)
 
 
 def data_checks(params: Params, workspace: Path) -> Iterator[Check]:

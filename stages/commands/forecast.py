@@ -17,7 +17,11 @@ from stages.core.params import Params
 from stages.models.prices import price_of
 
 # Tokens a call where nothing is recorded yet: (input, output), low and high.
-_TYPICAL = {"target": ((200, 8), (1500, 300)), "optimizer": ((1500, 200), (12000, 2500))}
+_TYPICAL = {
+    "target": ((200, 8), (1500, 300)),
+    "optimizer": ((1500, 200), (12000, 2500)),
+    "judge": ((500, 40), (4000, 600)),
+}
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,20 @@ def call_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
         rows.append(("compaction", "target", 0, params.epochs * size.selection * repeats))
     if params.evaluate.enabled:
         rows += _evaluation_ranges(params, size)
+    if params.judge.backend != "none":
+        rows += _judge_ranges(rows)
     if params.optimizer.backend != "rules":
         rows += _optimizer_ranges(params, steps, size)
     return rows
+
+
+def _judge_ranges(rollouts: list[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
+    """Return the judge's part of each phase: none where rules score all of it, at most two
+    calls a rollout. Equal answers to an item are judged once."""
+    most: dict[str, int] = {}
+    for phase, _, _, high in rollouts:
+        most[phase] = most.get(phase, 0) + 2 * high
+    return [(phase, "judge", 0, high) for phase, high in most.items()]
 
 
 def _evaluation_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
@@ -124,7 +139,8 @@ def transfer_role(name: str) -> str:
 def roles_of(params: Params) -> dict[str, RoleOptions]:
     """Return the options of every role by its name, those of `evaluate.targets` included."""
     others = {transfer_role(name): role for name, role in params.evaluate.roles.items()}
-    return {"target": params.target, "optimizer": params.optimizer, **others}
+    judge = {} if params.judge.backend == "none" else {"judge": params.judge}
+    return {"target": params.target, "optimizer": params.optimizer, **judge, **others}
 
 
 def _optimizer_ranges(
@@ -164,7 +180,7 @@ def forecast(
     roles = roles_of(params)
     phases = []
     for phase, role, low, high in call_ranges(params, size):
-        kind = "optimizer" if role == "optimizer" else "target"
+        kind = role if role in _TYPICAL else "target"
         each = found.get(kind, PerCall(*_TYPICAL[kind]))
         phases.append(_priced(phase, role, low, high, each, roles[role]))
     plan = Forecast(steps_of(params, size.train), tuple(phases), ())

@@ -95,6 +95,20 @@ class Optimizer(RoleOptions):
 
 
 @dataclass(frozen=True)
+class JudgeOptions(RoleOptions):
+    """Who scores what no rule can; see docs/models/judge.md."""
+
+    backend: str = knob("none", "`none` = nobody.", choices=("none", *BACKENDS))
+    rubric: str = knob(
+        NO_DATA,
+        f"File that tells the judge what a good answer is; {NO_DATA} = not given. Its text is "
+        "part of fact keys.",
+        result_changing=False,
+    )
+    threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
+
+
+@dataclass(frozen=True)
 class SlowUpdate:
     """At the end of an epoch, from the second: guidance in a protected region (momentum)."""
 
@@ -210,6 +224,7 @@ class Params:
     reflect: Reflect = field(default_factory=Reflect)
     target: RoleOptions = field(default_factory=RoleOptions)
     optimizer: Optimizer = field(default_factory=Optimizer)
+    judge: JudgeOptions = field(default_factory=JudgeOptions)
     gate: Gate = field(default_factory=Gate)
     slow_update: SlowUpdate = field(default_factory=SlowUpdate)
     meta_skill: MetaSkill = field(default_factory=MetaSkill)
@@ -240,6 +255,8 @@ def cross_faults(params: Params) -> list[tuple[str, str]]:
         faults.append(
             ("data.split_dir", f"data.path is given too; set one of them back to {NO_DATA}")
         )
+    if params.judge.backend != "none" and params.judge.rubric == NO_DATA:
+        faults.append(("judge.rubric", "a judge needs one; name a file such as data/rubric.md"))
     if not _is_ratio(params.data.ratio):
         found = params.data.ratio
         faults.append(
@@ -249,6 +266,7 @@ def cross_faults(params: Params) -> list[tuple[str, str]]:
         ("skill.seed", params.skill.seed),
         ("data.path", params.data.path),
         ("data.split_dir", params.data.split_dir),
+        ("judge.rubric", params.judge.rubric),
     ):
         if not path.strip():
             default = DEFAULT_SEED if key == "skill.seed" else NO_DATA

@@ -33,6 +33,8 @@ OTHER_NAMES = {
     "test_env_num": "data.limit.test", "target_model": "target.model", "steps": "epochs",
     "optimizer_model": "optimizer.model", "target_backend": "target.backend",
     "optimizer_backend": "optimizer.backend", "environment": "env", "batch": "batch_size",
+    "judge_model": "judge.model", "judge_backend": "judge.backend",
+    "judge_max_completion_tokens": "judge.max_tokens",
 }  # fmt: skip
 
 

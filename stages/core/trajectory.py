@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-# How a rollout ended. The first two hold an answer; the rest score 0 with that reason.
-ENDINGS = ("answered", "truncated", "refused", "too_long", "out_of_turns", "out_of_time")
+# How a rollout ended without an answer: the agent's own outcome, a score of 0 with that reason.
+WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
+ENDINGS = ("answered", "truncated", *WITHOUT_ANSWER)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from stages.envs.contract_fakes import (
     useful_models,
 )
 from stages.envs.named import named_means
-from stages.envs.protocol import Environment
+from stages.envs.protocol import Environment, case_of, needs_judge
 from stages.envs.teaching import Teachable
 from stages.models.errors import ModelError, Transient
 from stages.models.protocol import Reply, Request
@@ -134,6 +134,8 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
     n_scores = 0
     for item in items:
         for trajectory in _trajectories(environment, item):
+            if case_of(environment, item, trajectory) is not None:
+                continue  # a model's to judge
             score = environment.score(item, trajectory)
             require(
                 score.outcome is Outcome.SCORED,
@@ -169,7 +171,7 @@ def check_reference(environment: Environment, items: Sequence[Item]) -> str:
     n_right = 0
     for item in items:
         reference = environment.reference(item)
-        if reference is None:
+        if reference is None or needs_judge(environment, item):
             continue
         require(isinstance(reference, str), "a reference is no text", "Return str or None")
         n_right += environment.score(item, _answered(reference)).hard == 1.0

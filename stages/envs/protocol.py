@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from stages.core.errors import DataError
 from stages.core.item import Item
 from stages.core.score import Score
-from stages.core.trajectory import Trajectory
+from stages.core.trajectory import WITHOUT_ANSWER, Trajectory
+from stages.models.judge import Case
 from stages.models.protocol import Model
 
 
@@ -67,3 +68,29 @@ class Environment(Protocol):
         An environment may also have `feedback(item, trajectory) -> str | None`: what it says of
         a train rollout to analysts, never to the agent.
         """
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """What an environment has besides when a model may have to score it: see params `judge`."""
+
+    def needs_judge(self, item: Item) -> bool:
+        """Return whether no rule can score this item's answers."""
+
+    def case(self, item: Item, trajectory: Trajectory) -> Case | None:
+        """Return what the judge is shown of an answer to such an item. Pure.
+
+        None where a rule decides after all, as over an empty answer: `score` is asked then.
+        """
+
+
+def needs_judge(env: Environment, item: Item) -> bool:
+    """Return whether the answers to an item are for a judge."""
+    return isinstance(env, Judged) and env.needs_judge(item)
+
+
+def case_of(env: Environment, item: Item, trajectory: Trajectory) -> Case | None:
+    """Return what the judge is to be asked of a rollout; None where it is not."""
+    if not isinstance(env, Judged) or trajectory.ending in WITHOUT_ANSWER:
+        return None
+    return env.case(item, trajectory) if env.needs_judge(item) else None

@@ -13,6 +13,12 @@ from stages.history.events import Event
 
 Data = Mapping[str, Any]
 
+
+def _judge(data: Data) -> Mapping[str, Any]:
+    judge: Mapping[str, Any] = data.get("judge", {})
+    return judge
+
+
 # param -> (event type, what the event says of it; None = nothing)
 _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "env": ("run.started", lambda data: data["env"]),
@@ -21,6 +27,9 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "skill.parent": ("run.started", lambda data: data["parent"]),
     "target.backend": ("run.started", lambda data: data["target"].get("backend")),
     "target.model": ("run.started", lambda data: data["target"].get("model")),
+    "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),
+    "judge.model": ("run.started", lambda data: _judge(data).get("model", {}).get("model")),
+    "judge.threshold": ("run.started", lambda data: _judge(data).get("threshold")),
     "batch_size": ("rollouts.scored", lambda data: data.get("batch", {}).get("size")),
     "accumulation": ("rollouts.scored", lambda data: data.get("batch", {}).get("accumulation")),
     "lr": ("budget.decided", lambda data: data.get("lr")),

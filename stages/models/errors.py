@@ -8,6 +8,7 @@
     │   ├── TimedOut         one whole call used up its time; another attempt may as well
     │   └── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
     ├── TooLong              the request exceeds the model's context: the item's own outcome
+    ├── Unjudged             the judge gave no score that can be used: missing
     └── UnseenRequest        the replay backend has no record of this request
 
 `STOPS_RUN` lists what ends a run at once; any other error concerns one request.
@@ -55,6 +56,10 @@ class EmptyCompletion(Transient):
 
 
 class TooLong(ModelError):
+    pass
+
+
+class Unjudged(ModelError):
     pass
 
 

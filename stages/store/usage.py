@@ -3,9 +3,10 @@
     {"train": {"target": {...}, "optimizer": {...}}, "evaluate": {...}, "total": {...},
      "dvc_run": ...}
 
-Each role counts calls `made`, `reused` and `failed`, `tokens` (paid) and `tokens_reused`, each
-`{"input", "output"}`, and `cost` in US dollars, null once a call's price is unknown. `total`
-has the same for both stages by role, and summed over the roles beside that.
+The role `judge` is there when one was asked. Each role counts calls `made`, `reused` and
+`failed`, `tokens` (paid) and `tokens_reused`, each `{"input", "output"}`, and `cost` in US
+dollars, null once a call's price is unknown. `total` has the same for both stages by role, and
+summed over the roles beside that.
 
 The file tells of one `dvc` run: train begins it anew, evaluate goes on with the train section
 only if the same `dvc` process wrote it. An experiment in a workspace of its own counts in
@@ -26,7 +27,7 @@ from stages.store.files import make_folder, replace_file
 from stages.store.place import Place, dvc_run
 
 SECTIONS = ("train", "evaluate")
-ROLES = ("target", "optimizer")
+ROLES = ("target", "optimizer", "judge")
 _FLUSH_EVERY_S = 0.25
 
 
@@ -64,6 +65,10 @@ class Tally:
         known = self.cost is not None and other.cost is not None
         total.cost = self.cost + other.cost if known else None  # type: ignore[operator]
         return total
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.made or self.reused or self.failed)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -169,18 +174,22 @@ class Meter:
         tallies = {section: {role: Tally() for role in ROLES} for section in SECTIONS}
         before = read_usage(self._paths[0]) if self._section == "evaluate" else None
         if before is not None and before["dvc_run"] == self._dvc_run:
-            tallies["train"] = {role: Tally(before["train"][role]) for role in ROLES}
+            tallies["train"] = {role: Tally(before["train"].get(role)) for role in ROLES}
         return tallies
+
+
+def shown(role: str, tally: Tally) -> bool:
+    """Return whether a role stands in the file: the judge does where one was asked."""
+    return role != "judge" or not tally.is_idle
 
 
 def usage_json(tallies: Tallies, run: str | None) -> dict[str, Any]:
     """Return the counts in the shape of the file."""
     by_role = {role: tallies["train"][role] + tallies["evaluate"][role] for role in ROLES}
     data: dict[str, Any] = {
-        section: {role: tally.to_json() for role, tally in roles.items()}
-        for section, roles in tallies.items()
+        section: {role: tally.to_json() for role, tally in counts.items() if shown(role, tally)}
+        for section, counts in (*tallies.items(), ("total", by_role))
     }
-    data["total"] = {role: tally.to_json() for role, tally in by_role.items()}
-    data["total"].update((by_role["target"] + by_role["optimizer"]).to_json())
+    data["total"].update(sum(by_role.values(), Tally()).to_json())
     data["dvc_run"] = run
     return data

@@ -25,9 +25,10 @@ from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.qa.checks import is_format_only, passed
 from stages.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
-from stages.envs.qa.scorers import SCORERS
+from stages.envs.qa.scorers import JUDGE, SCORERS, WHOLE
 from stages.envs.taught import Taught
 from stages.envs.textqa.prompt import around, fold
+from stages.models.judge import Case
 from stages.models.protocol import Model, Part
 
 _HERE = Path(__file__).parent
@@ -42,7 +43,7 @@ class QaParams:
     scorer: str = knob(
         AUTO,
         "Scorer of records that name none; auto = by their fields.",
-        choices=(AUTO, *SCORERS),
+        choices=(AUTO, *SCORERS, JUDGE),
         scorer=True,
     )
     tolerance: float = knob(
@@ -54,7 +55,7 @@ class QaParams:
     )
     context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
     answer_tokens: int = knob(32, "Longest short answer of a completion model.", low=1)
-    reply_tokens: int = knob(512, "Longest whole reply (`checks`) of such a model.", low=1)
+    reply_tokens: int = knob(512, "Longest reply for `checks` and `judge`.", low=1)
     example_chars: int = knob(400, "Longest context inside a worked example.", low=1)
     limits: TurnLimits = field(default_factory=TurnLimits)
 
@@ -79,7 +80,7 @@ class Qa(Taught):
             shown["context"] = context
         if choices is not None:
             shown["choices"] = [[label, words] for label, words in choices.items()]
-        if scorer == "checks":
+        if scorer in WHOLE:
             shown["reply"] = "whole"
         return Item(
             id=ident(record, ("id",), where),
@@ -115,8 +116,21 @@ class Qa(Taught):
         lines += [f"{label}. {words}" for label, words in item.input.get("choices", [])]
         return "\n".join(lines)
 
+    def needs_judge(self, item: Item) -> bool:
+        """Return whether the record leaves its scoring to a model."""
+        return bool(item.gold["scorer"] == JUDGE)
+
+    def case(self, item: Item, trajectory: Trajectory) -> Case | None:
+        """Return the task as the agent saw it, its reply and the first accepted answer."""
+        if not trajectory.answer.strip():
+            return None
+        context = item.input.get("context", "")[: self.params.context_chars]
+        return Case(self._task(item, context), trajectory.answer, self.reference(item))
+
     def score(self, item: Item, trajectory: Trajectory) -> Score:
-        """Judge by the scorer that the record declares."""
+        """Score by the rule that the record declares; a judge is not asked of nothing."""
+        if self.needs_judge(item):
+            return Score.scored(0.0, reason="empty")
         score = SCORERS[item.gold["scorer"]](item.gold, trajectory.answer)
         if trajectory.ending == "truncated" and score.reason in ("wrong", "wrong_form"):
             return Score.scored(0.0, score.soft, "truncated")
@@ -133,8 +147,8 @@ class Qa(Taught):
         return found
 
     def reference(self, item: Item) -> str | None:
-        """Return the first accepted answer; None where a pattern or checks decide."""
-        if item.gold["scorer"] in ("regex", "checks"):
+        """Return the first accepted answer; None where there is none, as of a pattern."""
+        if item.gold["scorer"] in ("regex", "checks") or not item.gold["answers"]:
             return None
         return str(item.gold["answers"][0])
 

@@ -3,7 +3,8 @@
     {"id": "7", "question": "What does the lamp cost?", "context": "Lamp 12.50, rope 3.20",
      "answers": ["12.50"], "scorer": "number", "tolerance": 0.01}
 
-Needed are an id, a question, and `answers` (or `answer`) or `checks`; all else is optional.
+Needed are an id, a question, and `answers` (or `answer`) or `checks`; all else is optional. For
+the scorer `judge` answers are so too: the first is shown to the judge as a reference.
 Without a scorer, `choices` mean `choice`, `checks` mean `checks`, anything else `exact`.
 """
 
@@ -18,7 +19,7 @@ from stages.envs.fields import optional_text, shown, texts
 from stages.envs.numbers import numbers_in
 from stages.envs.protocol import Where
 from stages.envs.qa.checks import compile_pattern, read_checks
-from stages.envs.qa.scorers import SCORERS
+from stages.envs.qa.scorers import JUDGE, SCORERS
 
 AUTO = "auto"
 
@@ -39,10 +40,11 @@ def scorer_of(record: Mapping[str, Any], chosen: str, where: Where) -> str:
             if record.get(field) is not None
         ]
         return by_field[0] if by_field else "exact"
-    if named not in SCORERS:
-        near = difflib.get_close_matches(named, SCORERS, n=1)
+    known = (*SCORERS, JUDGE)
+    if named not in known:
+        near = difflib.get_close_matches(named, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise where.error("scorer", shown(named), f"{hint}There are {', '.join(SCORERS)}")
+        raise where.error("scorer", shown(named), f"{hint}There are {', '.join(known)}")
     return named
 
 
@@ -81,6 +83,8 @@ def gold_of(
     if scorer == "checks":
         return gold | {"checks": read_checks(record.get("checks"), where)}
     field = "answers" if record.get("answers") is not None else "answer"
+    if scorer == JUDGE and record.get(field) is None:
+        return gold | {"answers": []}
     answers = [_plain(one) for one in _answers(record, field, where)]
     if not answers or not all(answer.strip() for answer in answers):
         raise where.error(field, shown(record.get(field)), "Give at least one accepted answer")

@@ -7,6 +7,8 @@ number    exactly one number, within `tolerance` (a share of the expected one)
 choice    the label of the right choice (`stages.envs.choices`)
 regex     a pattern is found in the answer
 checks    every check passes; soft is the share that does (`stages.envs.qa.checks`)
+
+`judge` is none of them: a model scores by a rubric (`stages.models.judge`).
 """
 
 from __future__ import annotations
@@ -82,6 +84,8 @@ SCORERS: Mapping[str, Callable[[Gold, str], Score]] = {
     "regex": regex,
     "checks": checks,
 }
+JUDGE = "judge"
+WHOLE = ("checks", JUDGE)  # these read the whole reply
 
 
 def _holds(answer: str, wanted: str) -> bool:

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from stages.core.fence import clip, fenced
 from stages.models.errors import TooLong
 from stages.models.protocol import Decoding, Message, Model, Reply, Request
-from stages.optimizers.llm.fence import clip, fenced
 from stages.optimizers.llm.options import LlmOptions
 from stages.optimizers.llm.prompts import Prompts
 from stages.optimizers.llm.question import Asked, Question, Reading

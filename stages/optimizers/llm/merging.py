@@ -18,9 +18,9 @@ from typing import Any
 
 from stages.core.document import split_lines
 from stages.core.edit import Edit
+from stages.core.fence import fenced
 from stages.core.patch import Patch
 from stages.optimizers.llm.ask import Asker
-from stages.optimizers.llm.fence import fenced
 from stages.optimizers.llm.past import step_state
 from stages.optimizers.llm.proposals import (
     REWRITE,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from stages.core.diffs import unified_diff
 from stages.core.edit import Edit, EditStatus
+from stages.core.fence import clip, fenced
 from stages.core.tokens import count_tokens
-from stages.optimizers.llm.fence import clip, fenced
 from stages.optimizers.protocol import EpochView, StepRecord, StepView
 
 _EDIT_CHARS = 400

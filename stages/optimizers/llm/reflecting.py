@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.core.fence import fenced
 from stages.core.patch import Patch
 from stages.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from stages.optimizers.llm.ask import Asker
-from stages.optimizers.llm.fence import fenced
 from stages.optimizers.llm.parallel import in_parallel
 from stages.optimizers.llm.past import step_state
 from stages.optimizers.llm.proposals import Ground

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stages.core.fence import clip
 from stages.core.item import Item
 from stages.core.redact import Redactor
 from stages.core.score import Score
 from stages.core.trajectory import Trajectory, Turn
-from stages.optimizers.llm.fence import clip
 from stages.optimizers.protocol import Observation, Pair
 
 _SIDE_SHARE = 6  # reference, preview and answer get a sixth of the length each

@@ -14,9 +14,9 @@ from typing import Any
 from stages.core.apply import apply_edits
 from stages.core.document import neutralised
 from stages.core.edit import Edit, EditStatus
+from stages.core.fence import fenced
 from stages.core.tokens import count_tokens
 from stages.optimizers.llm.ask import Asker
-from stages.optimizers.llm.fence import fenced
 from stages.optimizers.llm.merging import proposals_text
 from stages.optimizers.llm.past import epoch_state, step_state
 from stages.optimizers.llm.proposals import Ground, document_faults
