@@ -14,7 +14,8 @@ export PYTHONUTF8 := 1
 # Set only while a stage runs; inherited, it would send DVC to another repository.
 unexport DVC_ROOT
 
-.PHONY: help run setup test lint test-clients bench trial reference recipes recipes-test clean
+.PHONY: help run setup test lint test-clients setup-alfworld test-alfworld \
+  bench trial reference recipes recipes-test clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -22,6 +23,8 @@ help:
 	@echo "make lint       style and types"
 	@echo "make setup      only set up: .venv with pinned packages and the embedded model"
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
+	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
+	@echo "make test-alfworld   its tests, with every game at hand"
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"
 	@echo "make reference  make the reference run anew, from an empty store"
@@ -44,6 +47,11 @@ lint: .venv/ready-dev
 
 test-clients: .venv/ready-dev
 	python -m pytest tests/test_clients.py -rs
+
+setup-alfworld: .venv/ready-alfworld
+
+test-alfworld: .venv/ready-dev .venv/ready-alfworld
+	SKILLTRAIL_ALFWORLD=all python -m pytest tests/test_env_alfworld*.py -rs
 
 bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done
@@ -90,6 +98,12 @@ clean:
 .venv/ready-dev: .venv/ready
 	@echo "Installing what the tests need ..."
 	@$(INSTALL) --no-build-isolation --editable ".[local,ui,dev]"
+	@touch $@
+
+# Not part of `setup`: it compiles for minutes, and what it compiles is under GPL-3.
+.venv/ready-alfworld: .venv/ready
+	@echo "Installing ALFWorld's engine; this takes a C++ compiler and some minutes ..."
+	@$(INSTALL) alfworld textworld
 	@touch $@
 
 .venv/python-ready:

@@ -1,4 +1,4 @@
-"""The environment `alfworld`: reading replies, prompts, limits, games of the real engine."""
+"""The environment `alfworld` with an engine of our own: replies, prompts, limits, items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stages.core.errors import DataError, SkilltrailError
 from stages.core.item import Item
 from stages.core.trajectory import Trajectory
 from stages.envs.alfworld.actions import command_in, first_line, is_well_formed
-from stages.envs.alfworld.engine import Game, State, TextWorldEngine, missing
+from stages.envs.alfworld.engine import Game, State, missing
 from stages.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
 from stages.envs.alfworld.games import TASK_TYPES, records_below
 from stages.envs.protocol import Where
@@ -26,9 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("SKILLTRAIL_SHARED", ROOT.parent / "shared"))
 REAL = SHARED / "data" / "alfworld"
 WHERE = Where("items.jsonl", 1)
-needs_engine = pytest.mark.skipif(
-    bool(missing()), reason=f"`pip install textworld alfworld`: not installed: {missing()}"
-)
 needs_real_games = pytest.mark.skipif(
     not REAL.is_dir(), reason=f"the real ALFWorld games are not at {REAL}"
 )
@@ -262,23 +259,9 @@ def test_the_real_games_load(tmp_path: Path) -> None:
     assert len(list(records_below(tmp_path))) == 77
 
 
-# --- the real engine ----------------------------------------------------------------------
-
-
 @pytest.mark.skipif(not missing(), reason="the engine is installed here")
 def test_without_the_engine_it_says_how_to_install_it() -> None:
     env = Alfworld(AlfworldParams(data_dirs=(str(ROOT / "data" / "alfworld"),)))
     item = own_items("train")[0]
-    with pytest.raises(SkilltrailError, match="pip install textworld alfworld"):
+    with pytest.raises(SkilltrailError, match="make setup-alfworld"):
         asyncio.run(env.rollout(item, "", Scripted("x")))
-
-
-@needs_engine
-@pytest.mark.parametrize("split", ["train", "selection", "test"])
-def test_walkthroughs_of_our_own_games_win(split: str) -> None:
-    folder = ROOT / "data" / "alfworld"
-    env = Alfworld(AlfworldParams(data_dirs=(str(folder),)), TextWorldEngine(120))
-    for item in own_items(split):
-        model = Scripted(*map(act, item.extra["walkthrough"]))
-        done = asyncio.run(env.rollout(item, "", model))
-        assert env.score(item, done).hard == 1.0, item.id

@@ -20,6 +20,10 @@ from stages.models.errors import Transient
 
 _PLAYER = Path(__file__).with_name("player.py")
 _LINE_BYTES = 2**20
+HOW_TO_INSTALL = (
+    "`make setup-alfworld`, or `pip install alfworld textworld` (Linux; about 400 MB; parts "
+    "under GPL-3 are built from source, which takes a C++ compiler and some minutes)"
+)
 
 
 @dataclass(frozen=True)
@@ -138,6 +142,5 @@ def require_installed() -> None:
         raise SkilltrailError(
             "environment alfworld needs the TextWorld engine",
             f"not installed: {', '.join(absent)}",
-            "`pip install textworld alfworld` (Linux; about 400 MB; it builds GPL-3 parts from "
-            "source, which takes a C++ compiler and some minutes)",
+            HOW_TO_INSTALL,
         )
