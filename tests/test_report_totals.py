@@ -16,7 +16,7 @@ from reports.book.cost import totals
 from reports.book.facts import Facts
 from stages.core.item import Item
 from stages.gate import GateRule
-from stages.history.events import Event
+from stages.history.events import Event, make_event
 from stages.models.errors import Transient
 from stages.models.protocol import Reply, Request
 from stages.optimizers.llm.optimizer import LlmOptimizer
@@ -165,6 +165,20 @@ def test_a_missing_rollout_is_no_call(tmp_path: Path) -> None:
 def test_without_the_facts_calls_are_known_and_tokens_are_not(tmp_path: Path) -> None:
     events = train(tmp_path).recorder.events
     assert totals(events, Facts()) == {"calls": numbers_of(tmp_path, events)["calls"]}
+
+
+def test_a_judgement_is_a_call_with_the_tokens_of_both_its_replies(tmp_path: Path) -> None:
+    events = train(tmp_path).recorder.events
+    scored = next(event for event in events if event.type == "rollouts.scored")
+    key = "a" * 64
+    rows = [dict(row) | {"judgement": key} for row in scored.data["items"]]
+    judged = make_event(scored.type, dict(scored.data) | {"items": rows}, seq=1, prev=None)
+    usage = {"input": 30, "output": 4}
+    with FactStore.open(tmp_path) as store:
+        held = store.get_many(sorted(facts_named([scored])))
+    held[key] = {"reply": {"usage": usage}, "rejected": {"usage": usage}}
+    alone, both = totals([scored], Facts(held)), totals([judged], Facts(held))
+    assert both == {"calls": alone["calls"] + 1, "tokens": alone["tokens"] + 2 * 34}
 
 
 def _replies(events: Sequence[Event]) -> set[str]:

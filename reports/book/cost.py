@@ -56,7 +56,7 @@ def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
 
 
 def totals(events: Iterable[Event], facts: Facts) -> dict[str, int]:
-    """Return `calls` (rollouts and optimizer replies) and `tokens` (input and output).
+    """Return `calls` (rollouts, replies and judgements) and `tokens` (input and output).
 
     Each fact that the events name counts once, whoever paid for it and when: what else was in
     flight, looked up or tried again does not count. So the numbers are those of the run, the
@@ -77,5 +77,7 @@ def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str]]:
             for row in data["items"]:
                 if row["key"] is not None and row["outcome"] == "scored":
                     yield "target", data["purpose"].replace("_", " "), row["key"]
+                if "judgement" in row:
+                    yield "judge", data["purpose"].replace("_", " "), row["judgement"]
         elif data.get("reply") is not None:
             yield "optimizer", OPTIMIZER.get(event.type, event.type), data["reply"]

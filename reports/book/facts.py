@@ -7,6 +7,7 @@ An export is a folder of `shard*.jsonl` (see `stages.store.exports`). A folder t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,12 +43,13 @@ class Facts:
         return found
 
     def usage(self, key: str) -> Mapping[str, int] | None:
-        """Return the token counts of a rollout or a reply, None when it is not here."""
+        """Return the token counts of a rollout or of replies, None when it is not here."""
         value = self.values.get(key)
         if value is None:
             return None
-        inner = value.get("trajectory", value.get("reply", {}))
-        usage: Mapping[str, int] = inner.get("usage", {})
+        usage: Counter[str] = Counter()
+        for part in ("trajectory", "reply", "rejected"):  # a judge may reply twice
+            usage.update(value.get(part, {}).get("usage", {}))
         return usage
 
 
