@@ -1,8 +1,9 @@
 """Did this run reproduce the committed reference run bit for bit?
 
-The repository carries the log, best skill and metrics of one run. When params and data equal
-HEAD's, what the pipeline has just written must equal them too; another CPU may round the frozen
-model's arithmetic otherwise, so a difference is told and is never a failure.
+The repository carries the log, best skill and metrics of one run. When the data and every param
+that can change a result equal HEAD's, what the pipeline has just written must equal them too;
+another CPU may round the frozen model's arithmetic otherwise, so a difference is told and is
+never a failure.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from stages.core.errors import ParamError
+from stages.core.params_read import FILE, params_from_text, run_digest_params
+from stages.envs.registry import ParamClasses
 from stages.outputs import BEST_SKILL, EVENTS, METRICS
 
-INPUTS = ("params.yaml", "data", "skills/seeds")
+INPUTS = ("data", "skills/seeds")
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,7 @@ def compare_with_head(workspace: Path) -> Reproduction:
     changed = _git(workspace, "status", "--porcelain", "--", *INPUTS)
     if changed is None:
         return Reproduction(None, "not compared with a reference run: this is no git checkout")
-    if changed.strip():
+    if changed.strip() or not _same_params(workspace):
         return Reproduction(
             None, "not compared with the reference run: params or data differ from HEAD's"
         )
@@ -41,6 +45,22 @@ def compare_with_head(workspace: Path) -> Reproduction:
         if found != committed:
             return Reproduction(False, _difference(path, committed, found))
     return Reproduction(True, "reproduced the committed reference run bit for bit")
+
+
+def _same_params(workspace: Path) -> bool:
+    """Compare values, not text: `dvc exp run -S` writes params.yaml in its own style."""
+    now = (workspace / FILE).read_bytes()
+    committed = _git(workspace, "show", f"HEAD:./{FILE}")
+    if committed is None:
+        return False
+    try:
+        values, wanted = (
+            run_digest_params(params_from_text(text.decode(), FILE, ParamClasses()))
+            for text in (now, committed)
+        )
+    except (ParamError, UnicodeDecodeError):
+        return False
+    return values == wanted
 
 
 def _difference(path: Path, committed: bytes, found: bytes) -> str:

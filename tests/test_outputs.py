@@ -94,6 +94,12 @@ def test_other_params_are_not_compared(tmp_path: Path) -> None:
     assert compare_with_head(tmp_path).same is None
 
 
+def test_params_are_compared_by_their_values(tmp_path: Path) -> None:
+    reference(tmp_path)
+    write(tmp_path / "params.yaml", "# as DVC writes it\nlr:   4\nseed:    1\n")
+    assert compare_with_head(tmp_path).same is True
+
+
 def test_without_git_or_reference_run_nothing_is_compared(tmp_path: Path) -> None:
     assert compare_with_head(tmp_path).same is None
     write(tmp_path / "params.yaml", "seed: 1\n")
