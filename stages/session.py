@@ -20,7 +20,7 @@ from stages.models.environ import redactor
 from stages.models.judge import Judge, read_rubric
 from stages.models.prices import price_of
 from stages.models.protocol import Model, Reply
-from stages.models.registry import open_model
+from stages.models.registry import key_env_of, open_model
 from stages.preflight import refuse_left_behind
 from stages.progress import Progress
 from stages.recorded import StoredCalls
@@ -101,6 +101,12 @@ class Session:
         self.ops.write(kind, **details)
 
 
+def key_names(params: Params) -> list[str]:
+    """Return the variables that hold the keys of this run's roles."""
+    roles = (params.target, params.optimizer, params.judge, *params.evaluate.roles.values())
+    return [name for role in roles if (name := key_env_of(role)) is not None]
+
+
 @asynccontextmanager
 async def open_session(section: str, *, command: str | None = None) -> AsyncIterator[Session]:
     """Open a session.
@@ -113,9 +119,11 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     params = load_params(place.workspace)
     refuse_left_behind(place, params)
     env = environment_of(params)
-    ops = Ops(place.state / "ops.jsonl", redactor().text)
+    hidden = redactor(names=key_names(params))
+    ops = Ops(place.state / "ops.jsonl", hidden.text)
     started = time.monotonic()
-    with FactStore.open(place.root, ops) as store, Progress(section) as progress:
+    kept = FactStore.open(place.root, ops, hide=hidden.sure_value)
+    with kept as store, Progress(section) as progress:
         accounts, records = Accounts(), StoredCalls(store)
         models: dict[str, Model] = {}
         try:

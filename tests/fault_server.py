@@ -62,6 +62,7 @@ class Answer:
     input: int = 10
     output: int = 2
     cached: int = 0
+    written: int = 0
     reasoning: int = 0
 
 
@@ -287,8 +288,10 @@ def _messages(model: str, answer: Answer) -> dict[str, Any]:
         "id": "m", "type": "message", "role": "assistant", "model": model, "content": content,
         "stop_reason": stop.get(answer.finish, answer.finish), "stop_sequence": None,
         "usage": {
-            "input_tokens": answer.input - answer.cached, "output_tokens": answer.output,
+            "input_tokens": answer.input - answer.cached - answer.written,
+            "output_tokens": answer.output,
             "cache_read_input_tokens": answer.cached,
+            "cache_creation_input_tokens": answer.written,
         },
     }  # fmt: skip
 

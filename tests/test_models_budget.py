@@ -164,6 +164,29 @@ def test_cached_tokens_cost_their_own_price() -> None:
     assert price.cost(usage) <= price.most(1000, 100)
 
 
+def test_tokens_put_into_a_cache_cost_a_quarter_more_at_anthropic() -> None:
+    price = price_table()["claude-sonnet-4-5"]
+    usage = {"input": 1000, "cached": 600, "written": 300, "output": 100}
+    paid = 100 * 3 + 600 * Fraction("0.3") + 300 * Fraction("3.75") + 100 * 15
+    assert price.cost(usage) == paid / 10**6
+    assert price.cost({"input": 1000, "written": 1000, "output": 9}) == price.most(1000, 9)
+    for name, listed in price_table().items():
+        claude = name.startswith("claude-")
+        assert listed.written == listed.input * (Fraction(5, 4) if claude else 1)
+    own = PriceOptions(input=1, output=2, written=3)
+    assert price_of("target", RoleOptions(price=own)) == Price.of(1, 2, written=3)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "chat"])
+def test_a_reply_carries_what_it_put_into_a_cache(name: str) -> None:
+    say = Answer("fine", input=900, cached=500, written=300, output=3)
+    with FaultServer(say=lambda _: say) as server:
+        model = open_model("target", options_at(name, server.url), environ=KEYS)
+        usage = asyncio.run(model.complete(Request(prompt="hi"))).usage
+    assert (usage["input"], usage["cached"]) == (900, 500)
+    assert usage.get("written", 0) == (300 if name == "anthropic" else 0)
+
+
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_input_tokens_never_exceed_the_reserve(system: str, text: str) -> None:
     request = Request(system=system, messages=(Message.text("user", text),))
@@ -182,7 +205,7 @@ def test_usage_adds_up_and_tells_made_from_reused() -> None:
     tally.count_failed()
     found = tally.to_json(None)
     assert (found["made"], found["failed"], found["reused"]) == (2, 1, 1)
-    assert tally.tokens == {"input": 3, "output": 1, "cached": 2, "reasoning": 1}
+    assert tally.tokens == {"input": 3, "output": 1, "cached": 2, "written": 0, "reasoning": 1}
     assert added(tally.tokens, tally.reused_tokens)["input"] == 8
 
 

@@ -257,7 +257,9 @@ def test_codex_is_pointed_at_a_compatible_endpoint_without_a_key_in_argv(
 def test_claude_actions_usage_and_model_are_kept(bench: Bench) -> None:
     reply = bench.ask("claude_exec", "claude", harness={
         "tools": ("Bash",), "max_turns": 4, "sandbox": "danger-full-access"})  # fmt: skip
-    assert reply.usage == {"input": 30, "output": 5, "cached": 20, "reasoning": 0}
+    assert reply.usage == {
+        "input": 30, "output": 5, "cached": 20, "written": 0, "reasoning": 0,
+    }  # fmt: skip
     assert reply.model == "m-2"
     assert reply.extra["skipped_events"] == 1
     (action,) = reply.extra["actions"]

@@ -16,6 +16,7 @@ from stages.cli import run
 from stages.console import complain
 from stages.core.errors import SkilltrailError
 from stages.core.redact import HIDDEN
+from stages.models.environ import redactor
 from stages.store.facts import FactStore
 from stages.train import main as train
 from stages.workspace import load_params
@@ -95,6 +96,22 @@ def test_no_planted_key_is_in_any_file_of_a_run(
     assert len([name for name, _ in found if name.startswith("fact")]) > 12
     shown = capfd.readouterr()
     assert leaks(iter([("out", shown.out), ("err", shown.err)])) == []
+
+
+def test_a_fact_holds_no_key_whoever_made_it_and_nobody_gets_one(tmp_path: Path) -> None:
+    """The embedded model's replies, a tool's output, a judge's words: all pass this door."""
+    hide = redactor({"ODD_NAME": KEY}, ["ODD_NAME"]).sure_value
+    said = {"trajectory": {"answer": f"it is {KEY}", "extra": [SHAPED]}, "skill": "a" * 64}
+
+    async def make() -> dict[str, Any]:
+        return said
+
+    with FactStore.open(tmp_path, hide=hide) as store:
+        made = asyncio.run(store.get_or_make("rollout", "a1", make))
+        put = asyncio.run(store.put("call", "a2", said))
+        kept = store.get_many(["a1", "a2"])
+    assert [made.value, put] == [kept["a1"], kept["a2"]]
+    assert kept["a1"]["trajectory"] == {"answer": f"it is {HIDDEN}", "extra": [HIDDEN]}
 
 
 def test_no_planted_key_is_in_what_a_failing_run_says(

@@ -192,12 +192,8 @@ def _priced(
 ) -> Phase:
     price = price_of(role, options)
 
-    def usd(calls: int, tokens: tuple[float, float]) -> float | None:
-        if price is None:
-            return None
-        usage = {"input": round(calls * tokens[0]), "output": round(calls * tokens[1])}
-        return float(price.cost(usage))
-
+    low_in, low_out = (round(low * tokens) for tokens in each.low)
+    high_in, high_out = (round(high * tokens) for tokens in each.high)
     return Phase(
         phase,
         role,
@@ -205,8 +201,8 @@ def _priced(
         high,
         round(low * sum(each.low)),
         round(high * sum(each.high)),
-        usd(low, each.low),
-        usd(high, each.high),
+        None if price is None else float(price.cost({"input": low_in, "output": low_out})),
+        None if price is None else float(price.most(high_in, high_out)),
     )
 
 

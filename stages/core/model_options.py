@@ -53,6 +53,9 @@ class PriceOptions:
     cached: float | None = knob(
         None, "Cached input tokens; null = as other input.", low=0, result_changing=False
     )
+    written: float | None = knob(
+        None, "Tokens put into a cache; null = as other input.", low=0, result_changing=False
+    )
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,8 @@ def _block(part: Part) -> dict[str, Any]:
 
 
 def usage_of(usage: Any) -> dict[str, int]:
-    """Return token counts; cached tokens are part of the input here, unlike in the API."""
+    """Return token counts; tokens read from and written to a cache are part of the input here,
+    unlike in the API."""
     if usage is None:
         return {}
     read = sdk.count(usage, "cache_read_input_tokens")
@@ -175,5 +176,6 @@ def usage_of(usage: Any) -> dict[str, int]:
         "input": sdk.count(usage, "input_tokens") + read + written,
         "output": sdk.count(usage, "output_tokens"),
         "cached": read,
+        "written": written,
         "reasoning": 0,
     }

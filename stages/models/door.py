@@ -180,7 +180,7 @@ class DoorModel:
             lane.succeeded()
             usage = reply.usage
             self.tally.count_made(usage)
-            return replied(reply, self._redactor)
+            return reply
         except Transient as error:
             usage = None if error.billed else {}
             raise
@@ -213,19 +213,6 @@ class DoorModel:
 def _starved(reply: Reply) -> bool:
     """Return whether hidden reasoning used up the cap: no text, finish `length`."""
     return reply.finish == "length" and not reply.text.strip() and not reply.tool_calls
-
-
-def replied(reply: Reply, redactor: Redactor) -> Reply:
-    """Return a reply without secrets, before anybody sees it and before it is kept as a fact.
-
-    Only what surely is a secret goes, so that an answer about passwords stays an answer.
-    """
-    text = redactor.sure(reply.text)
-    calls = tuple(redactor.sure_value(call) for call in reply.tool_calls)
-    extra = redactor.sure_value(reply.extra) if reply.extra else reply.extra
-    if text == reply.text and calls == reply.tool_calls and extra == reply.extra:
-        return reply
-    return replace(reply, text=text, tool_calls=calls, extra=extra)
 
 
 def _hide(error: ModelError, redactor: Redactor) -> None:

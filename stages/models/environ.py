@@ -4,7 +4,7 @@ or the command line. A variable that is set wins over the file's."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from stages.core.errors import UsageError
@@ -49,10 +49,7 @@ def environment(root: Path | None = None) -> Mapping[str, str]:
     return merged
 
 
-def redactor(environ: Mapping[str, str] | None = None) -> Redactor:
-    """Return what hides every secret of the environment and of `.env`, for logs and messages.
-
-    Variables that params name as `key_env` count by their name's shape, so a name such as
-    EXAMPLE_API_KEY is enough.
-    """
-    return Redactor(secret_values(environment() if environ is None else environ))
+def redactor(environ: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> Redactor:
+    """Return what hides every secret of the environment and of `.env`: the values of `names`
+    and of every variable with a name like EXAMPLE_API_KEY."""
+    return Redactor(secret_values(environment() if environ is None else environ, names))

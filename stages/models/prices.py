@@ -14,7 +14,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from stages.core.errors import ParamError
-from stages.core.model_options import RoleOptions
+from stages.core.model_options import PriceOptions, RoleOptions
 from stages.models.usage import FREE, Price
 
 # A dated release of a listed model: gpt-4o-2024-08-06, claude-sonnet-4-20250514.
@@ -27,7 +27,7 @@ def price_table() -> dict[str, Price]:
     text = resources.files("stages.models").joinpath("prices.yaml").read_text(encoding="utf-8")
     models: dict[str, Any] = YAML(typ="safe").load(text)["models"]
     return {
-        name: Price.of(row["input"], row["output"], row["cached"])
+        name: Price.of(row["input"], row["output"], row["cached"], row.get("written"))
         for name, row in models.items()
     }
 
@@ -40,8 +40,8 @@ def price_of(role: str, options: RoleOptions) -> Price | None:
     """
     own = options.price
     if own.input is not None and own.output is not None:
-        return Price.of(own.input, own.output, own.cached)
-    if own.input is not None or own.output is not None or own.cached is not None:
+        return Price.of(own.input, own.output, own.cached, own.written)
+    if own != PriceOptions():
         raise ParamError(f"{role}.price", "incomplete", "Set both `input` and `output`")
     if options.backend in ("local", "replay"):
         return FREE

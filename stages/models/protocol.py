@@ -187,7 +187,8 @@ class Reply:
             up its own turns.
         tool_calls: each {"id", "name", "arguments": dict}.
         model: the model's name as the provider returned it.
-        usage: token counts: `input`, `output`, `cached` (of input), `reasoning` (of output).
+        usage: token counts: `input`, `output`, `cached` and `written` (of input: read from a
+            cache, put into one), `reasoning` (of output).
         attempts: how many calls were paid for to get it (failed ones included).
         extra: what an agent harness adds (JSON): `actions`, each {"name", "input", "output",
             "exit_code"}; `files`, name -> base64; `skipped_events`.

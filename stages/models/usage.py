@@ -1,8 +1,9 @@
 """Tokens and money: what calls used, added up exactly.
 
-Token counts: `input` (with cached ones), `output` (with reasoning ones), `cached` of the input,
-`reasoning` of the output. Prices are USD for a million tokens, kept as fractions so that sums
-never meet a float's rounding.
+Token counts: `input` (with cached ones), `output` (with reasoning ones), `cached` and `written`
+of the input (read from a cache, put into one at a price of its own), `reasoning` of the output.
+Prices are USD for a million tokens, kept as fractions so that sums never meet a float's
+rounding.
 """
 
 from __future__ import annotations
@@ -11,41 +12,50 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-TOKEN_FIELDS = ("input", "output", "cached", "reasoning")
+TOKEN_FIELDS = ("input", "output", "cached", "written", "reasoning")
 _MILLION = 1_000_000
 
 
 def added(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
-    """Return the sum of two usages, field by field."""
-    return {name: first.get(name, 0) + second.get(name, 0) for name in TOKEN_FIELDS}
+    """Return the sum of two usages, of the fields that one of them has."""
+    return {
+        name: first.get(name, 0) + second.get(name, 0)
+        for name in TOKEN_FIELDS
+        if name in first or name in second
+    }
 
 
 @dataclass(frozen=True)
 class Price:
-    """USD for a million tokens; `cached` is the price of cached input tokens."""
+    """USD for a million tokens: plain input, output, input read from a cache, and input that
+    is written into one."""
 
     input: Fraction
     output: Fraction
     cached: Fraction
+    written: Fraction
 
     @staticmethod
-    def of(input: float, output: float, cached: float | None = None) -> Price:
+    def of(
+        input: float, output: float, cached: float | None = None, written: float | None = None
+    ) -> Price:
         """Return the price as people write it: 0.1 is one tenth, not its nearest float."""
         full = Fraction(str(input))
-        return Price(
-            full, Fraction(str(output)), full if cached is None else Fraction(str(cached))
+        read, write = (
+            full if price is None else Fraction(str(price)) for price in (cached, written)
         )
+        return Price(full, Fraction(str(output)), read, write)
 
     def cost(self, usage: Mapping[str, int]) -> Fraction:
         """Return the USD that this usage costs."""
-        cached = usage.get("cached", 0)
-        fresh = usage.get("input", 0) - cached
-        paid = fresh * self.input + cached * self.cached + usage.get("output", 0) * self.output
-        return paid / _MILLION
+        cached, written = usage.get("cached", 0), usage.get("written", 0)
+        fresh = usage.get("input", 0) - cached - written
+        paid = fresh * self.input + cached * self.cached + written * self.written
+        return (paid + usage.get("output", 0) * self.output) / _MILLION
 
     def most(self, input_tokens: int, output_tokens: int) -> Fraction:
-        """Return the most that a call of this size can cost (nothing cached)."""
-        dearest = max(self.input, self.cached)
+        """Return the most that a call of this size can cost: all of it at the dearest price."""
+        dearest = max(self.input, self.cached, self.written)
         return (input_tokens * dearest + output_tokens * self.output) / _MILLION
 
 

@@ -1,7 +1,8 @@
 """The store of facts: SQLite, one row a fact, kept for good once `put` returns.
 
 Values are JSON objects, compressed; zlib's checksum guards each. A fact is never replaced: the
-first put of a key wins, a later one with another value is noted in the journal.
+first put of a key wins, a later one with another value is noted in the journal. What a process
+makes passes `hide` first: secrets leave before a value is kept and before anybody sees it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 import json
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from itertools import islice
 from pathlib import Path
@@ -37,9 +38,17 @@ class FactStore:
     may be used from several event loops, one after the other or at once.
     """
 
-    def __init__(self, path: Path, ops: Ops, busy_s: float, foreign_wait_s: float) -> None:
+    def __init__(
+        self,
+        path: Path,
+        ops: Ops,
+        busy_s: float,
+        foreign_wait_s: float,
+        hide: Callable[[Any], Any],
+    ) -> None:
         self.path = path
         self.ops = ops
+        self._hide = hide
         database.prepare(path, busy_s)
         self._reading = threading.Lock()
         try:
@@ -54,16 +63,22 @@ class FactStore:
 
     @staticmethod
     def open(
-        root: Path, ops: Ops | None = None, busy_s: float = 60.0, foreign_wait_s: float = 300.0
+        root: Path,
+        ops: Ops | None = None,
+        busy_s: float = 60.0,
+        foreign_wait_s: float = 300.0,
+        hide: Callable[[Any], Any] = lambda value: value,
     ) -> FactStore:
         """Open the store of the project at `root`, creating it where absent.
+
+        `hide` takes the secrets out of a new fact's JSON value.
 
         Raises:
             SkilltrailError: the folder or file cannot be used; the message says why.
         """
         state = root / STATE
         ops = Ops(state / "ops.jsonl") if ops is None else ops
-        return FactStore(state / database.FILE, ops, busy_s, foreign_wait_s)
+        return FactStore(state / database.FILE, ops, busy_s, foreign_wait_s, hide)
 
     def __enter__(self) -> FactStore:
         return self
@@ -106,7 +121,7 @@ class FactStore:
         Raises:
             SkilltrailError: the disk is full, the database locked or damaged.
         """
-        fact = Fact.of(kind, key, value)
+        fact = Fact.of(kind, key, self._hide(value))
         return self._settled(fact, await self._writer.run(insert(fact)))
 
     async def get_or_make(self, kind: str, key: str, make: Make) -> Made:
@@ -207,7 +222,7 @@ class FactStore:
     async def _make(self, kind: str, key: str, make: Make) -> dict[str, Any]:
         kept = False
         try:
-            fact = Fact.of(kind, key, await make())
+            fact = Fact.of(kind, key, self._hide(await make()))
             freed = self._claims.freed(key)
             keep = insert(fact)
 

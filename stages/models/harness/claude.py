@@ -222,11 +222,11 @@ def _note_blocks(content: Any, actions: dict[str, dict[str, Any]], skipped: Skip
 
 def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
     read = count(usage, "cache_read_input_tokens")
+    written = count(usage, "cache_creation_input_tokens")
     return {
-        "input": count(usage, "input_tokens")
-        + read
-        + count(usage, "cache_creation_input_tokens"),
+        "input": count(usage, "input_tokens") + read + written,
         "output": count(usage, "output_tokens"),
         "cached": read,
+        "written": written,
         "reasoning": 0,
     }
