@@ -1,44 +1,54 @@
-"""Progress on long work: a live bar on a terminal, plain lines elsewhere.
+"""Progress on long work: a live line on a terminal, plain lines elsewhere.
 
-Shows rollouts made and reused, calls per second and the latest verdict. Nothing here is an
-event: times and rates stay out of the history.
+Tells rollouts done, calls made and reused, calls per second, cost so far and the time left at
+most. Nothing here is an event: times, rates and money stay out of the history.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from types import TracebackType
 
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from stages.console import console, say
 from stages.optimizers.protocol import StepRecord
 from stages.run import State
+from stages.store.usage import Meter, Tally
 
 EVERY_S = 10.0  # how often a line is written when this is not a terminal
 
 
 class Progress:
-    """Counts rollouts and tells steps as they end."""
+    """Counts rollouts and tells steps as they end.
 
-    def __init__(self, name: str, total: int | None = None) -> None:
+    Args:
+        clock: seconds that only grow.
+    """
+
+    def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
-        self.made = self.reused = 0
-        self._total = total
-        self._started = self._told = time.monotonic()
+        self.done = 0
+        self._total: int | None = None
+        self._gate_items, self._repeats = 0, 1
+        self._meter: Meter | None = None
+        self._clock = clock
+        self._started = self._told = clock()
         self._live = console.is_terminal
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[pace]}", markup=False),
             console=console,
             transient=True,
             disable=not self._live,
         )
-        self._task = self._bar.add_task(name, total=total, rate="")
+        self._task = self._bar.add_task(name, total=None, pace="")
 
     def __enter__(self) -> Progress:
         self._bar.start()
@@ -51,28 +61,32 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
-        if error is None and self.made + self.reused:
-            say(f"{self.name}: {self.made} calls made, {self.reused} reused")
+        calls = sum(self._counts().values(), Tally())
+        if error is None and calls.made + calls.reused:
+            line = f"{self.name}: {calls.made} calls made, {calls.reused} reused"
+            say(f"{line}, {told_cost(self._counts())}" if calls.made else line)
 
-    def expect(self, total: int) -> None:
-        """Set how many rollouts there will be at most."""
-        self._total = total
+    def read(self, meter: Meter) -> None:
+        """Tell the calls and the cost that `meter` counts."""
+        self._meter = meter
+
+    def expect(self, total: int, *, gate_items: int = 0, repeats: int = 1) -> None:
+        """Set how many rollouts there will be at most, and of how many items in each gate."""
+        self._total, self._gate_items, self._repeats = total, gate_items, repeats
         self._bar.update(self._task, total=total)
 
-    def rollout(self, *, reused: bool) -> None:
+    def rollout(self) -> None:
         """Count one finished rollout."""
-        if reused:
-            self.reused += 1
-        else:
-            self.made += 1
-        self._bar.update(self._task, advance=1, rate=self._rate())
-        now = time.monotonic()
+        self.done += 1
+        self._bar.update(self._task, advance=1, pace=self._pace())
+        now = self._clock()
         if not self._live and now - self._told >= EVERY_S:
             self._told = now
-            say(f"{self.name}: {self._rate()}")
+            total = "" if self._total is None else f" of at most {self._total}"
+            say(f"{self.name}: {self.done}{total} rollouts, {self._pace()}")
 
     def step(self, record: StepRecord, state: State) -> None:
-        """Tell how a step ended, in one line."""
+        """Tell how a step ended, in one line; what its gate did not ask for is not expected."""
         score = f"{float(state.best.mean):.3f}"
         line = (
             f"step {record.step} (epoch {record.epoch}): {record.verdict}, "
@@ -82,7 +96,59 @@ class Progress:
         if saved:
             line += f", {saved} rollouts saved by early stopping"
         say(line)
+        if self._total is not None:
+            unasked = (self._gate_items - record.counts.get("judged", 0)) * self._repeats
+            self._total = max(self.done, self._total - unasked)
+            self._bar.update(self._task, total=self._total)
 
-    def _rate(self) -> str:
-        elapsed = max(time.monotonic() - self._started, 1e-9)
-        return f"{self.made} made ({self.made / elapsed:.1f}/s), {self.reused} reused"
+    def _pace(self) -> str:
+        left = None if self._total is None else self._total - self.done
+        return told_pace(self._counts(), left, self._clock() - self._started)
+
+    def _counts(self) -> Mapping[str, Tally]:
+        return {} if self._meter is None else self._meter.counts()
+
+
+def told_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> str:
+    """Return calls made and their rate, calls reused, cost and time left, in one line.
+
+    `left` is the number of rollouts still to come at most. The time left supposes that each is
+    made, at the pace so far; it is not told before the first rollout is.
+    """
+    calls = sum(counts.values(), Tally())
+    parts = [f"{calls.made} made", f"{calls.reused} reused"]
+    if calls.failed:
+        parts.append(f"{calls.failed} failed")
+    if calls.made and elapsed_s > 0:
+        parts[0] += f" ({calls.made / elapsed_s:.1f}/s)"
+        parts.append(told_cost(counts))
+    rollouts = counts["target"].made if "target" in counts else 0
+    if rollouts and left is not None:
+        parts.append(f"at most {told_time(left * elapsed_s / rollouts)} left")
+    return ", ".join(parts)
+
+
+def told_cost(counts: Mapping[str, Tally]) -> str:
+    """Return the US dollars that the calls made cost so far; unknown is never 0."""
+    costs = {role: tally.cost for role, tally in counts.items() if tally.made}
+    known = [cost for cost in costs.values() if cost is not None]
+    unknown = [role for role, cost in costs.items() if cost is None]
+    money = told_usd(sum(known, Fraction(0)))
+    if not unknown:
+        return f"cost {money}"
+    if not known:
+        return "cost unknown"
+    return f"cost {money} and unknown for {' and '.join(unknown)}"
+
+
+def told_usd(usd: Fraction) -> str:
+    """Return dollars with two digits behind the point, small amounts with four."""
+    digits = 2 if usd == 0 or usd >= Fraction(1, 10) else 4
+    return f"${float(usd):.{digits}f}" if usd == 0 or usd >= Fraction(1, 10_000) else "<$0.0001"
+
+
+def told_time(seconds: float) -> str:
+    """Return a duration as m:ss, or h:mm:ss, rounded up to a second."""
+    minutes, rest = divmod(math.ceil(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

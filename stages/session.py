@@ -75,7 +75,7 @@ class Session:
             self.meter.reused("target", trajectory.usage)
         else:
             self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
-        self.progress.rollout(reused=reused)
+        self.progress.rollout()
 
     def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
         """Count one reply of the optimizer, or of another role but the target."""
@@ -132,6 +132,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
                     role, getattr(params, role), records=records, account=accounts.of(role)
                 )
             with Meter(place, section, apart=command) as meter:
+                progress.read(meter)
                 yield Session(
                     place, params, env, models["target"], store, meter, ops, progress,
                     models.get("judge"), accounts,

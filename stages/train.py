@@ -21,6 +21,7 @@ from stages.core.params import Params, seed_skill_path
 from stages.core.params_read import run_digest_params
 from stages.core.structure import structure_faults
 from stages.data.splits import read_split
+from stages.expected import Size, most_rollouts
 from stages.history.opening import open_side_branch
 from stages.history.recorder import Recorder
 from stages.identity import code_digest
@@ -73,6 +74,12 @@ async def train_run(
 ) -> None:
     """Train with an open recorder and write the outputs."""
     workspace = session.place.workspace
+    size = Size(len(train_items), len(selection_items), test=0)
+    session.progress.expect(
+        most_rollouts(session.params, size),
+        gate_items=size.selection,
+        repeats=session.params.gate.repeats,
+    )
     optimizer = open_optimizer(
         session.params,
         session.env,

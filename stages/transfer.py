@@ -49,7 +49,7 @@ class Counter:
             price = price_of(self.role, self.options)
             cost = None if price is None else float(price.cost(trajectory.usage))
             meter.made("target", trajectory.usage, cost)
-        self.session.progress.rollout(reused=reused)
+        self.session.progress.rollout()
 
 
 @asynccontextmanager

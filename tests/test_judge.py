@@ -14,11 +14,12 @@ import pytest
 from role_options import KEYS, options_at
 
 from stages.cli import run
-from stages.commands.forecast import Size, forecast
+from stages.commands.forecast import forecast
 from stages.commands.probes import probe_checks
 from stages.core.errors import BudgetError, IncompleteError, ParamError
 from stages.core.score import Outcome, Score
 from stages.evaluate import main as evaluate
+from stages.expected import Size
 from stages.history.events import make_event
 from stages.models.errors import ModelConfigError, Unjudged
 from stages.models.judge import Case, Judge, read_rubric, told

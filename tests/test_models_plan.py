@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from stages.commands.forecast import PerCall, Size, call_ranges, forecast, steps_of
+from stages.commands.forecast import PerCall, forecast
 from stages.commands.models import measured_tokens
 from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
 from stages.core.params import Evaluate, Optimizer, Params
+from stages.expected import Size, call_ranges, steps_of
 from stages.models.probe import probe
 from tests.fault_server import Fault, FaultServer
 from tests.role_options import KEYS, options_at

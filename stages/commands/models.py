@@ -8,18 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from stages.commands.forecast import (
-    Forecast,
-    PerCall,
-    Phase,
-    Size,
-    forecast,
-    roles_of,
-    transfer_role,
-)
+from stages.commands.forecast import Forecast, PerCall, Phase, forecast, roles_of
 from stages.console import emit_json, say, table
 from stages.core.params import Params
 from stages.data.freeze import split_sizes
+from stages.expected import Size, transfer_role
 from stages.history.log import read_log
 from stages.models.prices import require_price
 from stages.store.facts import FactStore

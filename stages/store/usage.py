@@ -145,6 +145,12 @@ class Meter:
             self._tally(role).failed += 1
         self._flush_at_times()
 
+    def counts(self) -> dict[str, Tally]:
+        """Return this stage's counts so far by role."""
+        with self._guard:
+            counts = self._tallies[self._section]
+            return {role: tally + Tally() for role, tally in counts.items()}
+
     def snapshot(self) -> dict[str, Any]:
         """Return the counts so far, in the shape of the file."""
         with self._guard:
