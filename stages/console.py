@@ -78,8 +78,10 @@ def emit_exact(text: str) -> None:
         sys.stdout.buffer.flush()
 
 
-def emit_json(value: Any) -> None:
+def emit_json(value: Any, *, indent: int | None = 2) -> None:
     """Write one JSON value to stdout; in pure ASCII where stdout could not show the rest.
+
+    With `indent` None it is one line.
 
     What is unsafe is escaped, which says the same in JSON: a terminal may be reading.
     """
@@ -87,7 +89,7 @@ def emit_json(value: Any) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(
         value,
-        indent=2,
+        indent=indent,
         sort_keys=True,
         ensure_ascii=encoding != "utf8",
         allow_nan=False,

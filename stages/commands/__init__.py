@@ -19,7 +19,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("summary", "summary", "Show scores, gain, calls and time of the last run."),
-    Command("log", "history", "Show a run's events, one line each."),
+    Command("log", "log", "Show a run's events, one line each; --follow a run that is on."),
     Command("replay", "history", "Rebuild any version of the skill from the log alone."),
     Command("diff", "runs", "Compare two skills: the text, and the scores item by item."),
     Command("blame", "audit", "Show where every line of a version comes from."),

@@ -1,9 +1,8 @@
-"""`skilltrail log`, `replay`, `verify`, `rebuild`: the log itself."""
+"""`skilltrail replay`, `verify`, `rebuild`: what a log alone can do."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +25,6 @@ RUN = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command("log")(log)
     app.command("replay")(replay)
     app.command("verify")(verify)
     app.command("rebuild")(rebuild)
@@ -36,59 +34,6 @@ def project() -> Project:
     """Return the project's folders."""
     place = find_place()
     return Project(place.workspace, place.root)
-
-
-def log(
-    run: RUN = None,
-    type: Annotated[str | None, typer.Option(help="Only events of this type.")] = None,
-    step: Annotated[int | None, typer.Option(help="Only events of this step.")] = None,
-    summary: Annotated[bool, typer.Option("--summary", help="One row per epoch.")] = False,
-    as_json: JSON = False,
-) -> None:
-    """Show a run's events, one line each.
-
-    Example: skilltrail log --type gate.judged
-    """
-    from stages.history.epochs import epoch_rows
-    from stages.history.replay import snapshots
-    from stages.history.words import sentence
-
-    story = open_source(project(), run).story
-    if summary:
-        rows = epoch_rows(story)
-        if as_json:
-            emit_json([row.to_json() for row in rows])
-            return
-        table(
-            ("epoch", "steps", "acc", "rej", "ind", "none", "train", "best", "saved", "skill"),
-            [
-                (
-                    *(row.epoch, row.steps, row.accepted, row.rejected, row.indecisive),
-                    *(row.unchanged, _cell(row.train_hard), _cell(row.best), row.saved),
-                    f"v{row.version}",
-                )
-                for row in rows
-            ],
-        )
-        return
-    lines = []
-    version: int | None = None
-    for shot in snapshots(story.events):
-        event = shot.event
-        fits = type in (None, event.type) and step in (None, event.data.get("step"))
-        if fits and as_json:
-            lines.append(event.line.decode())
-        elif fits:
-            lines.append(f"{event.seq:>5}  {sentence(event, version)}")
-        version = shot.version
-    if as_json:
-        emit_json([json.loads(line) for line in lines])
-    elif lines:
-        emit("\n".join(lines))
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def replay(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from stages.history.events import Event
@@ -25,6 +25,14 @@ _HIDDEN = re.compile(
 def sentence(event: Event, version: int | None) -> str:
     """Return what happened; `version` is the skill's when the event was recorded."""
     return SENTENCES[event.type](event.data, version)
+
+
+def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[Event, str]]:
+    """Yield each event with its sentence; `version` is the skill's before the first."""
+    for event in events:
+        yield event, sentence(event, version)
+        if event.type == "skill.versioned":
+            version = event.data["version"]
 
 
 def visible(text: str, most: int = 60) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from stages.core.errors import FaultError
 from stages.history.events import Event
 from stages.history.log import chained
-from stages.history.words import sentence
+from stages.history.words import told
 from stages.store.owner import Owner
 from stages.store.place import Place
 
@@ -113,13 +113,7 @@ def now(events: Sequence[Event], *, running: bool) -> dict[str, Any]:
 
 def tail(events: Sequence[Event]) -> list[str]:
     """Return the last events in words."""
-    version: int | None = None
-    told = []
-    for event in events:
-        told.append(f"{event.seq} {sentence(event, version)}")
-        if event.type == "skill.versioned":
-            version = event.data["version"]
-    return told[-TAIL:]
+    return [f"{event.seq} {words}" for event, words in told(events)][-TAIL:]
 
 
 def usage(place: Place) -> Mapping[str, Any] | None:
