@@ -57,7 +57,7 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     }
     names = [name for name in ("seed", "best", "last") if digests[name] in test]
     if names:
-        numbers["test"] = _means(gate_metric, digests, names, test)
+        numbers["test"] = _means(gate_metric, digests, names, test) | _named(evaluation)
     if {"seed", "best"} <= set(names):
         numbers["test"] |= _gains(gate_metric, test[digests["seed"]], test[digests["best"]])
     transfer = _transfer(evaluation)
@@ -73,6 +73,18 @@ def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
             rows = found.setdefault(data["target"], {})
             rows[data["name"]] = {name: data[name] for name in TRANSFERRED if name in data}
     return found
+
+
+def _named(evaluation: Sequence[Event]) -> dict[str, Any]:
+    """Return, by skill, the environment's further metrics on the test split, if it has any."""
+    found = {
+        event.data["name"]: {one["name"]: one["mean"] for one in event.data["metrics"]}
+        for event in evaluation
+        if event.type == "skill.evaluated"
+        and event.data["split"] == "test"
+        and "metrics" in event.data
+    }
+    return {"metrics": found} if found else {}
 
 
 def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
@@ -156,8 +168,8 @@ def _means(
     digests: Mapping[str, str],
     names: Sequence[str],
     scores: Mapping[str, Scores],
-) -> dict[str, float | None]:
-    numbers: dict[str, float | None] = {}
+) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
     for name in names:
         of_skill = scores[digests[name]]
         numbers[name] = _mean_of(gate_metric, of_skill)

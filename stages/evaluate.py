@@ -23,7 +23,10 @@ from stages.core.files import write_atomic
 from stages.core.item import SPLITS, Item
 from stages.core.score import Score, exact_mean
 from stages.core.stats import gain_interval
+from stages.core.trajectory import Trajectory
 from stages.data.splits import read_split
+from stages.envs.named import told_means
+from stages.envs.protocol import Environment
 from stages.gate import GateRule
 from stages.history.events import Event
 from stages.history.log import read_log
@@ -122,7 +125,7 @@ async def measure(
         all_done.append(done)
         history.append("rollouts.scored", scored(done, skill.text, "test", split=split))
         told = _told(rule, skills, skill, all_done[0], done, split)
-        history.append("skill.evaluated", told)
+        history.append("skill.evaluated", told | named(rollouts.env, done))
     history.flush()
     return all_done
 
@@ -152,6 +155,7 @@ async def transfer(
                 "target": name,
                 "model": dict(rollouts.target.identity),
                 **_told(rule, skills, skill, first, done, split),
+                **named(rollouts.env, done),
                 **carried(rule, (home[0], at_home), (first, done)),
             },
         )
@@ -201,6 +205,17 @@ def summary(
     low, high = gain_interval(differences)
     gain = float(sum(differences, Fraction(0)) / len(differences))
     return means | {"gain": gain, "gain_low": low, "gain_high": high}
+
+
+def named(env: Environment, done: Sequence[Rollout]) -> dict[str, Any]:
+    """Return the means of the environment's further metrics; nothing where it has none."""
+    found = told_means(env, answered(done))
+    return {"metrics": found} if found else {}
+
+
+def answered(done: Sequence[Rollout]) -> list[tuple[Item, Trajectory]]:
+    """Return item and trajectory of every rollout that is not missing."""
+    return [(one.item, one.trajectory) for one in done if one.trajectory is not None]
 
 
 def by_task_type(

@@ -1,6 +1,7 @@
 """Rescore: score recorded trajectories again and name the rows of a log that differ.
 
-What a judge scored is computed anew from its recorded judgement; no judge is asked.
+What a judge scored is computed anew from its recorded judgement; no judge is asked. The named
+metrics of an evaluation are computed anew too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from stages.core.item import Item
 from stages.core.score import Score
 from stages.core.trajectory import Trajectory
+from stages.envs.named import told_means
 from stages.envs.protocol import Environment, case_of
 from stages.history.events import Event
 from stages.history.faults import FACTS, Fault
@@ -31,16 +33,14 @@ def rescored(
     are passed over.
     """
     started = events[0].data
-    digests = {row["item"]: row["digest"] for split in items for row in started[split]}
-    known = {item.id: item for split in items.values() for item in split}
-    same = {id for id, item in known.items() if digests.get(id) == item.content_digest}
+    known = _unchanged(started, items)
     scored = 0
     faults = []
     for event in events:
         if event.type != "rollouts.scored":
             continue
         rows = [
-            r for r in event.data["items"] if r["outcome"] == "scored" and r["item"] in same
+            r for r in event.data["items"] if r["outcome"] == "scored" and r["item"] in known
         ]
         facts = store.get_many(key for row in rows for key in keys_of(row))
         for row in rows:
@@ -54,6 +54,48 @@ def rescored(
                     found = (row.get(name), right.get(name))
                     faults.append(Fault.of(event, what, *found, FACTS))
     return scored, faults
+
+
+def remeasured(
+    events: Sequence[Event],
+    store: FactStore,
+    env: Environment,
+    items: Mapping[str, Sequence[Item]],
+) -> tuple[str, list[Fault]]:
+    """Compute the named metrics of an evaluation again; say how many, and which differ.
+
+    A mean over items that changed, or over rollouts that are not in the store, is passed over.
+    """
+    known = _unchanged(events[0].data, items)
+    told = 0
+    faults = []
+    rows: Sequence[Mapping[str, Any]] = ()
+    for event in events:
+        if event.type == "rollouts.scored":  # comes before what is told of it
+            rows = [row for row in event.data["items"] if row["outcome"] == "scored"]
+        elif "metrics" in event.data:
+            facts = store.get_many(row["key"] for row in rows)
+            if any(row["item"] not in known or row["key"] not in facts for row in rows):
+                continue
+            done = [
+                (known[row["item"]], Trajectory.from_json(facts[row["key"]]["trajectory"]))
+                for row in rows
+            ]
+            found, right = event.data["metrics"], told_means(env, done)
+            told += len(right)
+            if found != right:
+                faults.append(Fault.of(event, "metrics", found, right, FACTS))
+    return (f"{told} named metrics computed again" if told else "not told any metric"), faults
+
+
+def _unchanged(
+    started: Mapping[str, Any], items: Mapping[str, Sequence[Item]]
+) -> dict[str, Item]:
+    """Return, by id, the items whose content is that which a log's first event names."""
+    listed = started["items"] if "items" in started else [r for s in items for r in started[s]]
+    digests = {row["item"]: row["digest"] for row in listed}
+    every = [item for split in items.values() for item in split]
+    return {item.id: item for item in every if digests.get(item.id) == item.content_digest}
 
 
 def keys_of(row: Mapping[str, Any]) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Verify a run at three levels, each checked or absent.
 
     log        chain, schemas, versions rebuilt, every decision that follows recomputed
-    facts      items rescored from their trajectories; the loop run again on recorded facts
+    facts      items rescored from their trajectories; the loop run again on recorded facts;
+               the named metrics of an evaluation computed again
     anchored   equal to the commits of a run
 
 Nothing is repaired, no model is asked, nothing is fetched. A change that keeps every hash and
@@ -16,11 +17,14 @@ from typing import Any
 
 import stages.recheck
 from stages.core.errors import SkilltrailError
+from stages.core.item import SPLITS
 from stages.data.splits import read_split
 from stages.history.events import Event
 from stages.history.faults import Fault
+from stages.history.log import read_log
 from stages.history.verify import Report, verify_log
-from stages.rescore import rescored
+from stages.outputs import EVENTS
+from stages.rescore import remeasured, rescored
 from stages.retell import rerun
 from stages.store import database
 from stages.store.facts import FactStore
@@ -76,7 +80,7 @@ async def verify(
     report = verify_log(data, name, allow_unfinished=allow_unfinished, after=after)
     levels = (
         log_level(report),
-        await facts_level(place, report),
+        await facts_level(place, report, after),
         anchored_level(place, report),
     )
     return Verification(name, len(report.events), levels, dict(report.not_recomputed))
@@ -110,25 +114,39 @@ def anchored_level(place: Place, report: Report) -> Level:
     return Level("anchored", state, anchor.detail, anchor.faults)
 
 
-async def facts_level(place: Place, report: Report) -> Level:
-    """Rescore rollouts from the store, then run the loop again on recorded facts alone."""
+async def facts_level(place: Place, report: Report, after: Event | None = None) -> Level:
+    """Rescore rollouts from the store, then run the loop again on recorded facts alone.
+
+    Of an evaluation, which goes on from `after`, the named metrics are computed again instead.
+    """
     events = report.events
-    if not events or events[0].type != "run.started":
+    if not events or events[0].type != ("run.started" if after is None else "test.opened"):
         return Level("facts", ABSENT, "the log has no beginning")
     if not (place.state / database.FILE).exists():
         return Level("facts", ABSENT, "there is no store (`dvc pull` and `dvc repro` fill it)")
     try:
+        started = (events if after is None else read_log(place.workspace / EVENTS))[0].data
         params = load_params(place.workspace)
         env = environment_of(params)
-        items = {name: read_split(place.workspace, name) for name in ("train", "selection")}
+        items = {name: read_split(place.workspace, name) for name in _splits(events[0])}
     except SkilltrailError as error:
         return Level("facts", ABSENT, str(error))
-    started = events[0].data
     if (env.name, env.version) != (started["env"], started["agent"]["version"]):
         found = f"{env.name} {env.version}"
         return Level("facts", ABSENT, f"the environment here is {found}, the run's is another")
     with FactStore.open(place.root) as store:
         scores, faults = rescored(events, store, env, items)
-        again, more = await rerun(place, params, env, items, store, events)
+        if after is None:
+            again, more = await rerun(place, params, env, items, store, events)
+        else:
+            again, more = remeasured(events, store, env, items)
     state = CHECKED if scores or not again.startswith("not") else ABSENT
     return Level("facts", state, f"{scores} rollouts rescored; {again}", (*faults, *more))
+
+
+def _splits(first: Event) -> tuple[str, ...]:
+    """Return the splits whose items a log that begins so is about."""
+    if first.type == "run.started":
+        return ("train", "selection")
+    split = first.data["split"]
+    return SPLITS if split == "all" else (split,)

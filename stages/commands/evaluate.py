@@ -12,9 +12,9 @@ from stages.console import emit_json, say, table
 from stages.core.canon import text_digest
 from stages.core.errors import UsageError
 from stages.core.item import SPLITS, Item
-from stages.core.trajectory import Trajectory
 from stages.envs.named import named_means
 from stages.evaluate import (
+    answered,
     by_task_type,
     items_of,
     note_opening,
@@ -128,11 +128,6 @@ def rows_of(
         }
         for skill, rolled, at_home in zip(skills, done, home, strict=True)
     ]
-
-
-def answered(rolled: list[Rollout]) -> list[tuple[Item, Trajectory]]:
-    """Return item and trajectory of every rollout that is not missing."""
-    return [(one.item, one.trajectory) for one in rolled if one.trajectory is not None]
 
 
 def _on(row: dict[str, Any]) -> str:

@@ -42,6 +42,7 @@ def summary(
     )
     calls, saved = told["calls"], told["early_stopping"]
     lines = [
+        *named_lines(scores.get("test", {}).get("metrics", {})),
         f"steps: {scores['steps']} ({scores['accepted']} accepted, {scores['rejected']} "
         f"rejected, {scores['indecisive']} indecisive)",
         f"calls made: {calls['made']}, calls reused: {calls['reused']}, "
@@ -55,6 +56,14 @@ def summary(
         lines.insert(0, "the test split is sealed (evaluate.enabled: false)")
     for line in lines:
         say(line)
+
+
+def named_lines(metrics: dict[str, dict[str, float]]) -> list[str]:
+    """Return a line per skill with the environment's further metrics on the test split."""
+    return [
+        f"test, {skill}: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
+        for skill, means in metrics.items()
+    ]
 
 
 def summarize(place: Place) -> dict[str, Any]:

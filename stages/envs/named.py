@@ -1,20 +1,19 @@
 """Further metrics of an environment, by name: where the official value differs from our score.
 
 An environment may have `metrics(item, trajectory) -> dict[str, float]`, each value in [0, 1].
-They are computed from trajectories, like scores: no gate reads them, no event holds them.
+They are computed from trajectories, like scores, and told of evaluations; no gate reads them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from stages.core.item import Item
-from stages.core.trajectory import Trajectory
+from stages.core.score import exact
+from stages.core.trajectory import WITHOUT_ANSWER, Trajectory
 from stages.envs.protocol import Environment
-
-_SCORED_AS_THEY_STAND = ("answered", "truncated")
 
 
 @runtime_checkable
@@ -36,7 +35,15 @@ def named_means(
         return {}
     values: dict[str, list[Fraction]] = {}
     for item, trajectory in done:
-        counts = trajectory.ending in _SCORED_AS_THEY_STAND
+        counts = trajectory.ending not in WITHOUT_ANSWER
         for name, value in environment.metrics(item, trajectory).items():
-            values.setdefault(name, []).append(Fraction(value) if counts else Fraction(0))
+            values.setdefault(name, []).append(exact(value) if counts else Fraction(0))
     return {name: float(sum(found) / len(found)) for name, found in sorted(values.items())}
+
+
+def told_means(
+    environment: Environment, done: Iterable[tuple[Item, Trajectory]]
+) -> list[dict[str, Any]]:
+    """Return the named means as an event tells them, by name; [] where there are none."""
+    means = named_means(environment, done)
+    return [{"name": name, "mean": mean} for name, mean in means.items()]

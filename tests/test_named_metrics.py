@@ -1,0 +1,98 @@
+"""Further metrics of an environment stand in evaluations, and verify computes them again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stages.cli import run
+from stages.core.item import Item
+from stages.core.trajectory import Trajectory
+from stages.envs.named import named_means, told_means
+from stages.evaluate import measure
+from stages.gate import GateRule
+from stages.history.events import make_event
+from stages.history.recorder import Recorder
+from stages.named_skill import NamedSkill
+from stages.outputs import EVALUATION, METRICS
+from stages.rescore import remeasured
+from stages.rollout import Rollouts
+from stages.store.facts import FactStore
+from tests.fault_server import Answer, FaultServer
+from tests.model_world import project, run_stages
+from tests.toy_world import SEED_SKILL, Tally, ToyEnvironment, ToyModel, items_of
+
+
+class MeasuredToy(ToyEnvironment):
+    """The toy environment with a metric of its own: the share of letters that are said."""
+
+    def metrics(self, item: Item, trajectory: Trajectory) -> Mapping[str, float]:
+        return {"letters": len(set(trajectory.answer)) / 26}
+
+
+def test_a_mean_counts_rollouts_without_answer_as_zero_and_sums_exactly() -> None:
+    item = items_of("test")[0]
+    done = [(item, Trajectory((), "a" * n, ending=e)) for n, e in ((1, "answered"),) * 3]
+    lost = [(item, Trajectory((), "abc", ending="refused"))]
+    assert named_means(MeasuredToy(), done) == {"letters": 1 / 26}
+    assert named_means(MeasuredToy(), done + lost) == {"letters": float(Fraction(3, 104))}
+    assert told_means(ToyEnvironment(), done) == []
+
+
+@pytest.mark.parametrize("env", [ToyEnvironment(), MeasuredToy()])
+def test_an_evaluation_has_them_where_the_environment_has(
+    tmp_path: Path, env: ToyEnvironment
+) -> None:
+    items = items_of("test")
+    with FactStore.open(tmp_path) as store:
+        recorder = Recorder(tmp_path / "evaluation.jsonl", after=None)
+        rollouts = Rollouts(env, ToyModel(), store, Tally())
+        skills = [NamedSkill("seed", SEED_SKILL)]
+        asyncio.run(measure(rollouts, GateRule(), items, skills, recorder, "test"))
+        recorder.finish()
+        *before, last = recorder.events
+        assert ("metrics" in last.data) is isinstance(env, MeasuredToy)
+        assert remeasured(recorder.events, store, env, {"test": items})[1] == []
+        data = {**last.data, "metrics": [{"name": "letters", "mean": 0.5}]}
+        forged = make_event(last.type, data, seq=last.seq, prev=last.prev)
+        [fault] = remeasured([*before, forged], store, env, {"test": items})[1]
+    assert "metrics" in str(fault)
+
+
+@pytest.fixture
+def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A whole small run of `searchqa` by a model that says nothing."""
+    with FaultServer(say=lambda call: Answer("<answer></answer>")) as server:
+        target = {"backend": "openai", "api": "chat", "model": "m", "provider": "lab",
+                  "base_url": f"{server.url}/v1", "max_tokens": 32}  # fmt: skip
+        skill = {"seed": "skills/seeds/textqa.md"}
+        project(tmp_path, target, items=4, env="searchqa", skill=skill)
+        run_stages(tmp_path, monkeypatch)
+    return tmp_path
+
+
+def test_a_run_shows_them_and_verify_computes_them_again(
+    finished: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = finished / EVALUATION
+    told = json.loads(path.read_text(encoding="utf-8").splitlines()[-1])["data"]
+    means: list[dict[str, Any]] = told["metrics"]
+    # An empty answer passes SkillOpt's sub-string match: why no gate reads it.
+    assert means == [
+        {"name": "reference_f1", "mean": 0.0},
+        {"name": "reference_sub_em", "mean": 1.0},
+    ]
+    assert told["mean_hard"] == 0.0
+    numbers = json.loads((finished / METRICS).read_text(encoding="utf-8"))
+    assert numbers["test"]["metrics"]["seed"]["reference_sub_em"] == 1.0
+    assert run(["verify", "--run", EVALUATION.as_posix()]) == 0
+    err = capfd.readouterr().err
+    assert "named metrics computed again" in err
+    assert run(["summary"]) == 0
+    assert "test, seed: reference_f1 0.000, reference_sub_em 1.000" in capfd.readouterr().err
