@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from stages.core.errors import ParamError, UsageError
 from stages.core.params import Params
-from stages.core.params_read import FILE
+from stages.core.params_read import FILE, params_of
 from stages.core.params_read import load_params as read_params
 from stages.envs.protocol import Environment
 from stages.envs.registry import ParamClasses, load_environment
@@ -18,6 +24,45 @@ def load_params(root: Path) -> Params:
         ParamError: params.yaml is absent or has faults; all of them are named.
     """
     return read_params(root / FILE, ParamClasses())
+
+
+def params_with(root: Path, changes: Mapping[str, Any]) -> Params:
+    """Return the params that a run with `changes` (dotted key to value) would read.
+
+    Raises:
+        ParamError: params.yaml is absent, or has faults with the changes in it.
+    """
+    load_params(root)
+    tree = YAML(typ="safe").load((root / FILE).read_text(encoding="utf-8-sig"))
+    for key, value in changes.items():
+        *sections, name = key.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})
+            if not isinstance(node, dict):
+                raise ParamError(key, f"{section} is no section of {FILE}")
+        node[name] = value
+    return params_of(tree, ParamClasses())
+
+
+def changes_of(overrides: Iterable[str]) -> dict[str, Any]:
+    """Return overrides as `dvc exp run -S` takes them (`lr=8`) by key, values read as YAML.
+
+    Raises:
+        UsageError: one of them is not KEY=VALUE.
+    """
+    changes: dict[str, Any] = {}
+    for override in overrides:
+        key, equals, text = override.partition("=")
+        if not equals or not key.replace(".", "").replace("_", "").isalnum():
+            raise UsageError(f"-S {override}", "not KEY=VALUE", "For instance: -S lr=8")
+        try:
+            changes[key] = YAML(typ="safe").load(text)
+        except YAMLError as error:
+            raise UsageError(
+                f"-S {override}", "the value cannot be read", "Put a text in quotes"
+            ) from error
+    return changes
 
 
 def environment_of(params: Params) -> Environment:

@@ -20,6 +20,7 @@ from stages.ui.app import Live  # noqa: E402
 from stages.ui.asking import Ask  # noqa: E402
 from stages.ui.guard import Guard, is_loopback  # noqa: E402
 from stages.ui.runner import Runner  # noqa: E402
+from stages.workspace import changes_of, params_with  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = {"host": "127.0.0.1:8631"}
@@ -247,11 +248,23 @@ def test_a_change_is_an_experiment_and_none_the_main_line() -> None:
 
 
 def test_params_are_checked_as_a_run_would(project: Project) -> None:
-    place = Place(project.folder, project.folder)
-    options.check(place, {"lr": 8, "gate.rule": "paired"})
+    changed = params_with(project.folder, {"lr": 8, "gate.rule": "paired"})
+    assert (changed.lr, changed.gate.rule) == (8, "paired")
     for change in ({"lr": 0}, {"gate.rule": "x"}, {"no.such": 1}, {"lr.deep": 1}):
         with pytest.raises(ParamError):
-            options.check(place, change)
+            params_with(project.folder, change)
+
+
+def test_a_change_reads_the_same_in_a_plan_as_in_an_experiment(project: Project) -> None:
+    changes = {"lr": 8, "data.ratio": "1:1:1", "target.stop": ["\n"], "gate.rule": "paired"}
+    overrides = options.command(changes)[3::2]
+    assert changes_of(overrides) == changes
+    assert changes_of(["lr=1e-5", "use_gate=false", "skill.parent=null"]) == {
+        "lr": 1e-5, "use_gate": False, "skill.parent": None,
+    }  # fmt: skip
+    for wrong in ("lr", "+lr=3", "~lr", "=3", "lr=[1"):
+        with pytest.raises(UsageError):
+            changes_of([wrong])
 
 
 def test_one_run_at_a_time_and_stop_ends_it(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from stages.history.log import read_log
 from stages.models.prices import require_price
 from stages.store.facts import FactStore
 from stages.store.place import Place, find_place
-from stages.workspace import environment_of, load_params
+from stages.workspace import changes_of, environment_of, params_with
 
 _MOST_READ = 500  # rollouts whose tokens are looked at
 
@@ -28,6 +28,12 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
+    set_param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-param", "-S", metavar="KEY=VALUE", help="As in `dvc exp run -S`; repeatable."
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
     allow_unpriced: Annotated[
         bool, typer.Option(help="Forecast a money budget over an unknown price all the same.")
@@ -35,10 +41,10 @@ def plan(
 ) -> None:
     """Forecast the calls, tokens and cost of a run, by phase and role.
 
-    Example: skilltrail plan --json
+    Example: skilltrail plan -S lr=8 -S epochs=2
     """
     place = find_place()
-    params = load_params(place.workspace)
+    params = params_with(place.workspace, changes_of([] if set_param is None else set_param))
     if not allow_unpriced:
         for role in used_roles(params):
             require_price(role, roles_of(params)[role])

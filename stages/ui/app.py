@@ -29,6 +29,7 @@ from stages.ui import options, watch
 from stages.ui.asking import Ask
 from stages.ui.pages import FindRuns, Pages, content_policy
 from stages.ui.runner import Runner
+from stages.workspace import params_with
 
 POLL_S = 0.5
 KEEP_ALIVE_S = 15.0
@@ -78,7 +79,7 @@ class Live:
 
     async def check(self, request: Request) -> Response:
         changes = await _changes_in(request)
-        await run_in_threadpool(options.check, self.place, changes)
+        await run_in_threadpool(params_with, self.place.workspace, changes)
         command = options.command(changes)
         doctor, plan = await self.ask.doctor(), await self.ask.plan(changes)
         return JSONResponse(
@@ -91,7 +92,7 @@ class Live:
 
     async def start(self, request: Request) -> Response:
         changes = await _changes_in(request)
-        await run_in_threadpool(options.check, self.place, changes)
+        await run_in_threadpool(params_with, self.place.workspace, changes)
         await run_in_threadpool(self.runner.start, options.command(changes))
         return JSONResponse(self.runner.state())
 

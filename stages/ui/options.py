@@ -6,12 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ruamel.yaml import YAML
-
 import schemas
 from stages.core.errors import ParamError
-from stages.core.params_read import FILE, params_of, resolved
-from stages.envs.registry import ParamClasses
+from stages.core.params_read import resolved
 from stages.store.place import Place
 from stages.workspace import load_params
 
@@ -25,25 +22,6 @@ def form(place: Place) -> dict[str, Any]:
     rows = resolved(load_params(place.workspace))
     values = {row.key: _plain(row.value) for row in rows if not row.key.startswith("envs.")}
     return {"schema": schemas.load("params"), "values": values}
-
-
-def check(place: Place, changes: Mapping[str, Any]) -> None:
-    """Check that params.yaml with `changes` (dotted key to value) would be read.
-
-    Raises:
-        ParamError: it would not; all faults are named.
-    """
-    yaml = YAML(typ="safe")
-    tree = yaml.load((place.workspace / FILE).read_text(encoding="utf-8-sig"))
-    for key, value in changes.items():
-        *sections, name = key.split(".")
-        node = tree
-        for section in sections:
-            node = node.setdefault(section, {})
-            if not isinstance(node, dict):
-                raise ParamError(key, f"{section} is no section of {FILE}")
-        node[name] = value
-    params_of(tree, ParamClasses())
 
 
 def command(changes: Mapping[str, Any]) -> list[str]:
