@@ -1,7 +1,8 @@
 """The real agent programs, headless against a loopback server: `make test-clients`.
 
 Skipped where `codex` and `claude` are not on PATH; install them with
-`npm install -g @openai/codex @anthropic-ai/claude-code`.
+`npm install -g @openai/codex @anthropic-ai/claude-code`. Their Python SDKs bring programs of
+their own: `pip install openai-codex claude-agent-sdk`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -76,15 +79,28 @@ def sent(calls: list[Call]) -> str:
     return json.dumps(bodies, ensure_ascii=False)
 
 
-BOTH = [
-    pytest.param("codex_exec", marks=needs("codex")),
-    pytest.param("claude_exec", marks=needs("claude")),
+def needs_sdk(module: str) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(
+        find_spec(module) is None, reason=f"{module} is not installed (see the docstring)"
+    )
+
+
+CODEX = [
+    pytest.param("codex_exec", False, marks=needs("codex"), id="codex"),
+    pytest.param("codex_exec", True, marks=needs_sdk("openai_codex"), id="codex SDK"),
 ]
+CLAUDE = [
+    pytest.param("claude_exec", False, marks=needs("claude"), id="claude"),
+    pytest.param("claude_exec", True, marks=needs_sdk("claude_agent_sdk"), id="claude SDK"),
+]
+EVERY = pytest.mark.parametrize(("backend", "use_sdk"), [*CODEX, *CLAUDE])
 
 
-@pytest.mark.parametrize("backend", BOTH)
-def test_it_answers_and_the_whole_skill_reaches_the_model(backend: str, home: Path) -> None:
-    reply, calls = ask(backend, home)
+@EVERY
+def test_it_answers_and_the_whole_skill_reaches_the_model(
+    backend: str, use_sdk: bool, home: Path
+) -> None:
+    reply, calls = ask(backend, home, use_sdk=use_sdk)
     assert (reply.text, reply.finish) == ("fine", "stop")
     assert reply.usage["output"] == 2
     assert "ünïque-7421" in sent(calls)
@@ -92,16 +108,26 @@ def test_it_answers_and_the_whole_skill_reaches_the_model(backend: str, home: Pa
     assert "9183" in sent(calls)
 
 
-@pytest.mark.parametrize("backend", BOTH)
-def test_a_wrong_key_is_a_config_error(backend: str, home: Path) -> None:
+@EVERY
+def test_a_wrong_key_is_a_config_error(backend: str, use_sdk: bool, home: Path) -> None:
     with pytest.raises(ModelConfigError, match="LAB_KEY"):
-        ask(backend, home, spoil=lambda c: Fault(status=401) if c.method == "POST" else None)
+        ask(
+            backend,
+            home,
+            use_sdk=use_sdk,
+            spoil=lambda c: Fault(status=401) if c.method == "POST" else None,
+        )
 
 
-@pytest.mark.parametrize("backend", BOTH)
-def test_a_broken_server_is_transient(backend: str, home: Path) -> None:
+@EVERY
+def test_a_broken_server_is_transient(backend: str, use_sdk: bool, home: Path) -> None:
     with pytest.raises(Transient):
-        ask(backend, home, spoil=lambda c: Fault(status=500) if c.method == "POST" else None)
+        ask(
+            backend,
+            home,
+            use_sdk=use_sdk,
+            spoil=lambda c: Fault(status=500) if c.method == "POST" else None,
+        )
 
 
 def first_then_text(tool: tuple[str, dict[str, Any]]) -> Say:
@@ -114,10 +140,13 @@ def first_then_text(tool: tuple[str, dict[str, Any]]) -> Say:
     return say
 
 
-@needs("codex")
-def test_codex_runs_a_command_and_it_comes_back_without_keys(home: Path) -> None:
+@pytest.mark.parametrize(("backend", "use_sdk"), CODEX)
+def test_codex_runs_a_command_and_it_comes_back_without_keys(
+    backend: str, use_sdk: bool, home: Path
+) -> None:
     tool = ("exec_command", {"cmd": "echo seen-$((40+2)); env | grep -c LAB_KEY; false"})
-    reply, _ = ask("codex_exec", home, say=first_then_text(tool), sandbox="danger-full-access")
+    reply, _ = ask(backend, home, say=first_then_text(tool), use_sdk=use_sdk,
+                   sandbox="danger-full-access")  # fmt: skip
     (action,) = reply.extra["actions"]
     assert "seen-42" in action["output"]
     assert "0" in action["output"].split()
@@ -125,13 +154,32 @@ def test_codex_runs_a_command_and_it_comes_back_without_keys(home: Path) -> None
     assert reply.text == "fine"
 
 
-@needs("claude")
-def test_claude_runs_a_command_and_it_comes_back(home: Path) -> None:
+@pytest.mark.parametrize(("backend", "use_sdk"), CLAUDE)
+def test_claude_runs_a_command_and_it_comes_back(
+    backend: str, use_sdk: bool, home: Path
+) -> None:
     command = "echo seen-$((40+2)); false"
     tool = ("Bash", {"command": command, "description": "try"})
-    reply, _ = ask("claude_exec", home, say=first_then_text(tool), tools=("Bash",),
+    reply, _ = ask(backend, home, say=first_then_text(tool), use_sdk=use_sdk, tools=("Bash",),
                    sandbox="danger-full-access")  # fmt: skip
     (action,) = reply.extra["actions"]
     assert "seen-42" in json.dumps(action["output"])
     assert action["exit_code"] == 1
     assert reply.text == "fine"
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(("backend", "use_sdk"), CODEX)
+def test_codex_asks_for_the_schema(backend: str, use_sdk: bool, home: Path) -> None:
+    request = replace(ASK, schema=SCHEMA)
+    reply, calls = ask(backend, home, say=lambda _: Answer('{"a": "b"}'), request=request,
+                       use_sdk=use_sdk)  # fmt: skip
+    assert json.loads(reply.text) == {"a": "b"}
+    assert "json_schema" in sent(calls)

@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -326,3 +327,23 @@ def test_two_agents_work_in_folders_of_their_own(bench: Bench) -> None:
         return await asyncio.gather(*(model.complete(ASK) for _ in range(4)))
 
     assert [reply.text for reply in asyncio.run(go())] == ["fine"] * 4
+
+
+@pytest.mark.parametrize(
+    ("backend", "package"),
+    [("codex_exec", "openai-codex"), ("claude_exec", "claude-agent-sdk")],
+)
+def test_an_sdk_that_is_not_there_is_named_before_any_call(backend: str, package: str) -> None:
+    if find_spec(package.replace("-", "_")) is not None:
+        pytest.skip(f"{package} is installed: make test-clients runs it")
+    options = RoleOptions(backend=backend, model="m", exec=ExecOptions(use_sdk=True))
+    with pytest.raises(ModelConfigError, match=f"pip install {package}"):
+        open_model("target", options, environ={"PATH": "/usr/bin"})
+
+
+@pytest.mark.parametrize("other", [{"profile": "p"}, {"approval_policy": "on-request"}])
+def test_what_an_sdk_does_not_take_is_refused(other: dict[str, str]) -> None:
+    harness = ExecOptions(use_sdk=True, **other)  # type: ignore[arg-type]
+    options = RoleOptions(backend="codex_exec", model="m", exec=harness)
+    with pytest.raises(ParamError, match=f"target.exec.{next(iter(other))}"):
+        open_model("target", options, environ={"PATH": "/usr/bin"})

@@ -20,6 +20,7 @@ from stages.models.classify import Endpoint
 from stages.models.harness.events import Skipped, count, failure, mapping, objects
 from stages.models.harness.folder import WorkFolder, work_folder
 from stages.models.harness.process import Command, Finished, allowed, run
+from stages.models.harness.sdks import require_sdk, sdk_command
 from stages.models.protocol import Decoding, Reply, Request
 from stages.models.registry import require_key
 from stages.models.wire import Wire, cut_at_stop
@@ -47,9 +48,7 @@ def claude_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, 
     """
     require_sandbox(options, endpoint, environ)
     if options.exec.use_sdk:
-        from stages.models.harness.sdks import ClaudeSdkWire
-
-        return ClaudeSdkWire(options, endpoint, environ)
+        require_sdk("claude", endpoint)
     return ClaudeWire(options, endpoint, environ)
 
 
@@ -94,7 +93,7 @@ def claude_env(
 
 
 class ClaudeWire:
-    """One run of `claude -p`."""
+    """One run of `claude -p`, or of its SDK."""
 
     def __init__(
         self, options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
@@ -105,12 +104,12 @@ class ClaudeWire:
     async def send(self, request: Request, decoding: Decoding) -> Reply:
         with work_folder(request) as folder:
             bare = _KEY_VARIABLE in self._env
-            command = Command(
-                claude_argv(self._options, request, folder, bare),
-                folder.task,
-                folder.work,
-                self._env,
-            )
+            if self._options.exec.use_sdk:
+                asked = {"options": claude_options(self._options, request, folder, bare)}
+                command = sdk_command("claude", asked, folder, self._env)
+            else:
+                argv = claude_argv(self._options, request, folder, bare)
+                command = Command(argv, folder.task, folder.work, self._env)
             remedy = f"Install Claude Code, or set {self._endpoint.role}.exec.path"
             finished = await run(command, self._endpoint.asked, remedy)
             reply = read_claude(self._endpoint, finished, decoding)
@@ -151,6 +150,32 @@ def claude_argv(
     if request.schema is not None:
         words += ["--json-schema", json.dumps(dict(request.schema))]
     return tuple(words)
+
+
+def claude_options(
+    options: RoleOptions, request: Request, folder: WorkFolder, bare: bool
+) -> dict[str, Any]:
+    """Return the same settings as `ClaudeAgentOptions` names them."""
+    harness = options.exec
+    told: dict[str, Any] = {
+        "cli_path": harness.path,
+        "cwd": str(folder.work),
+        "model": options.model,
+        "tools": list(harness.tools),
+        "allowed_tools": list(harness.tools),
+        "setting_sources": [],
+        "strict_mcp_config": True,
+        "effort": options.effort,
+        "max_turns": harness.max_turns,
+        "settings": harness.profile,
+        "extra_args": {"no-session-persistence": None, **({"bare": None} if bare else {})},
+    }
+    if request.system:
+        path = folder.side_file("system.md", request.system)
+        told["system_prompt"] = {"type": "file", "path": str(path)}
+    if request.schema is not None:
+        told["output_format"] = {"type": "json_schema", "schema": dict(request.schema)}
+    return told
 
 
 def read_claude(endpoint: Endpoint, finished: Finished, decoding: Decoding) -> Reply:

@@ -20,6 +20,7 @@ from stages.models.errors import ModelConfigError
 from stages.models.harness.events import Skipped, count, failure, mapping, objects
 from stages.models.harness.folder import WorkFolder, work_folder
 from stages.models.harness.process import Command, Finished, allowed, run
+from stages.models.harness.sdks import require_sdk, sdk_command
 from stages.models.protocol import Decoding, Reply, Request
 from stages.models.registry import require_key
 from stages.models.wire import Wire, cut_at_stop
@@ -50,16 +51,28 @@ _PLAIN = (
 def codex_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
     """Return the wire to the Codex CLI."""
     if options.exec.use_sdk:
-        raise ParamError(
-            f"{endpoint.role}.exec.use_sdk",
-            "true with codex_exec",
-            "Its SDK lags the program and hides events: use the program (use_sdk: false)",
-        )
+        _refuse_beside_sdk(options, endpoint)
+        require_sdk("codex", endpoint)
     return CodexWire(options, endpoint, environ)
 
 
+def _refuse_beside_sdk(options: RoleOptions, endpoint: Endpoint) -> None:
+    """Refuse what the SDK cannot be told."""
+    harness = options.exec
+    for name, value, unset in (
+        ("approval_policy", harness.approval_policy, "never"),
+        ("profile", harness.profile, None),
+    ):
+        if value != unset:
+            raise ParamError(
+                f"{endpoint.role}.exec.{name}",
+                f"{value!r} with use_sdk: true, which does not take it",
+                "Remove it, or set use_sdk: false",
+            )
+
+
 class CodexWire:
-    """One run of `codex exec`."""
+    """One run of `codex exec`, or of its SDK."""
 
     def __init__(
         self, options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
@@ -73,12 +86,13 @@ class CodexWire:
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
         with work_folder(request) as folder:
-            command = Command(
-                codex_argv(self._options, self._endpoint, request, folder),
-                folder.task,
-                folder.work,
-                self._env,
-            )
+            settings = codex_settings(self._options, self._endpoint, request, folder)
+            if self._options.exec.use_sdk:
+                asked = codex_asked(self._options, request, folder, settings)
+                command = sdk_command("codex", asked, folder, self._env)
+            else:
+                argv = codex_argv(self._options, request, folder, settings)
+                command = Command(argv, folder.task, folder.work, self._env)
             remedy = f"Install the Codex CLI, or set {self._endpoint.role}.exec.path"
             finished = await run(command, self._endpoint.asked, remedy)
             reply = read_codex(self._endpoint, self._options.model, finished, decoding)
@@ -91,10 +105,10 @@ class CodexWire:
         """Nothing outlives a call."""
 
 
-def codex_argv(
+def codex_settings(
     options: RoleOptions, endpoint: Endpoint, request: Request, folder: WorkFolder
-) -> tuple[str, ...]:
-    """Return the whole command; the prompt is not part of it."""
+) -> list[str]:
+    """Return the settings, each `key=value` in TOML."""
     harness = options.exec
     settings = list(_PLAIN)
     settings += [
@@ -107,7 +121,14 @@ def codex_argv(
         settings.append(f"model_instructions_file={_toml(str(system))}")
     if options.effort is not None:
         settings.append(f"model_reasoning_effort={_toml(options.effort)}")
-    settings += provider_settings(options, endpoint)
+    return settings + provider_settings(options, endpoint)
+
+
+def codex_argv(
+    options: RoleOptions, request: Request, folder: WorkFolder, settings: list[str]
+) -> tuple[str, ...]:
+    """Return the whole command; the prompt is not part of it."""
+    harness = options.exec
     words = [
         "codex" if harness.path is None else harness.path,
         "exec", "--json", "--skip-git-repo-check", "--ephemeral",
@@ -125,6 +146,21 @@ def codex_argv(
     for image in folder.images:
         words += ["-i", str(image)]
     return (*words, "-")
+
+
+def codex_asked(
+    options: RoleOptions, request: Request, folder: WorkFolder, settings: list[str]
+) -> dict[str, Any]:
+    """Return what the SDK's driver is told; the prompt is not part of it."""
+    return {
+        "path": options.exec.path,
+        "settings": [*settings, *(f"features.{name}=false" for name in _DISABLED)],
+        "cwd": str(folder.work),
+        "model": options.model,
+        "sandbox": options.exec.sandbox,
+        "schema": None if request.schema is None else dict(request.schema),
+        "images": [str(image) for image in folder.images],
+    }
 
 
 def provider_settings(options: RoleOptions, endpoint: Endpoint) -> list[str]:
