@@ -1,13 +1,14 @@
 #!/bin/sh
-# Take the instruction out of a trained skill, train on from there, and ask whether it came back.
+# Take a section out of a trained skill, train on from there, and ask whether it came back.
 # Needs first_run.sh.
 set -eu
 LIMITS=${LIMITS:--S data.limit.train=32 -S data.limit.selection=20 -S data.limit.test=20}
 SEED=skills/seeds/without.md
 git show refs/evolution-versions/first/v1:skill.md > .skilltrail/trained.md
-LINE=$(grep -m 1 '^- ' .skilltrail/trained.md || grep -m 1 '^Answer: ' .skilltrail/trained.md)
-grep -v -x -F -e "$LINE" .skilltrail/trained.md > "$SEED"
+# Paragraphs 1 and 2 are the seed's; the third is the first that training wrote.
+LINE=$(awk -v RS= 'NR == 3' .skilltrail/trained.md | head -n 1)
+awk -v RS= -v ORS='\n\n' 'NR != 3' .skilltrail/trained.md > "$SEED"
 git add "$SEED"
 dvc exp run --quiet --name come-back -S skill.seed=$SEED -S epochs=1 -S batch_size=8 $LIMITS
 echo "Taken out: $LINE"
-python -m stages.cli audit --text "$LINE" || echo "It did not come back."
+python -m stages.cli audit --text "$LINE" || echo "Nobody proposed it again."
