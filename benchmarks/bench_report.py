@@ -35,7 +35,7 @@ from stages.history.log import read_log  # noqa: E402
 from stages.store.exports import line_of  # noqa: E402
 from stages.store.protocol import Fact  # noqa: E402
 
-TRAIN, SELECTION, BATCH = 400, 80, 40
+TRAIN, SELECTION, BATCH = 400, 52, 40
 STEPS_AN_EPOCH = TRAIN // BATCH
 MOST_S, MOST_DEFAULT_S, MOST_BYTES, MOST_PAINT_S = 30.0, 3.0, 10_000_000, 2.0
 VIEWS = ("steps", "skill", "audit/step/1000", "items", "epochs", "cost", "trust", "log")

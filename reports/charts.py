@@ -19,11 +19,17 @@ Point = Mapping[str, Any]
 
 LEFT, RIGHT, TOP, GAP = 40.0, 46.0, 22.0, 14.0
 STRIP = 34.0  # height of the strip of edits, and of the one of saved rollouts
+MOST_MARKS = 300  # of more steps, those that were not accepted are one path, not links
 SHAPES = {
     "accepted": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
     "rejected": "M-4.5-4.5L4.5 4.5M-4.5 4.5L4.5-4.5",
     "indecisive": "M0-6L6 0L0 6L-6 0z",
     "none": "M-4 0H4",
+}
+SMALL = {
+    "rejected": "m-2-2l4 4m0-4l-4 4",
+    "indecisive": "m0-3l3 3l-3 3l-3-3z",
+    "none": "m-1 0h2",
 }
 _LINK = re.compile(r'<a class="([a-z]+)" href="[^"]*" data-step="\d+" aria-label=')
 STYLE = """
@@ -79,7 +85,10 @@ def run_chart(
         total += 2 * (STRIP + GAP)
     total += 22
     parts.append(_steps(frame, total - 4))
-    return _svg(width, total, _told(points, start), parts, role="group")
+    dense = ""
+    if len(points) > MOST_MARKS:  # the page's script finds the step by the pointer's place
+        dense = f' data-steps="{len(points)}" data-from="{LEFT:g}" data-to="{width - RIGHT:g}"'
+    return _svg(width, total, _told(points, start), parts, role="group", more=dense)
 
 
 def interval_chart(rows: Sequence[tuple[str, str, float, float, float]]) -> str:
@@ -128,10 +137,12 @@ def n(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-def _svg(width: float, height: float, told: str, parts: Sequence[str], *, role: str) -> str:
+def _svg(
+    width: float, height: float, told: str, parts: Sequence[str], *, role: str, more: str = ""
+) -> str:
     return (
         f'<svg viewBox="0 0 {n(width)} {n(height)}" role="{role}" '
-        f'aria-label="{escape(told)}">{"".join(parts)}</svg>'
+        f'aria-label="{escape(told)}"{more}>{"".join(parts)}</svg>'
     )
 
 
@@ -195,16 +206,33 @@ def _best(frame: Frame, points: Sequence[Point], start: float | None) -> str:
 
 
 def _marks(frame: Frame, points: Sequence[Point]) -> list[str]:
-    return [_mark(frame, point) for point in points]
+    if len(points) <= MOST_MARKS:
+        return [_mark(frame, point) for point in points]
+    paths = dict.fromkeys(SMALL, "")
+    links = []
+    for point in points:
+        kind, y, _ = _placed(frame, point)
+        if kind == "accepted":
+            links.append(_mark(frame, point))
+        else:
+            paths[kind] += f"M{n(frame.x(point['step']))} {n(y)}{SMALL[kind]}"
+    return [f'<path class="{kind}" d="{path}"/>' for kind, path in paths.items()] + links
 
 
-def _mark(frame: Frame, point: Point) -> str:
+def _placed(frame: Frame, point: Point) -> tuple[str, float, bool]:
+    """Return a mark's kind, its height on the plot, and whether the score is only a bound."""
     score, least = point["after"], False
     if score is None:
         score, least = point["after_max"], True
-    kind = point["verdict"] if point["verdict"] in SHAPES and score is not None else "none"
-    y = frame.height if score is None else frame.y(score)
-    below = '<path d="M0 6v7m-3-3l3 3l3-3"/>' if least and score is not None else ""
+    if score is None:
+        return "none", frame.height, False
+    kind = point["verdict"] if point["verdict"] in SHAPES else "none"
+    return kind, frame.y(score), least
+
+
+def _mark(frame: Frame, point: Point) -> str:
+    kind, y, least = _placed(frame, point)
+    below = '<path d="M0 6v7m-3-3l3 3l3-3"/>' if least else ""
     return (
         f'<a class="{kind}" href="#/audit/step/{point["step"]}" data-step="{point["step"]}" '
         f'aria-label="{escape(told_step(point))}" '

@@ -34,7 +34,8 @@ PANELS = (
 )  # fmt: skip
 SCRIPTS = (
     "dom.js", "book.js", "diff.js", "tables.js", "overview.js", "steps.js", "skill.js",
-    "evidence.js", "verdict.js", "audit.js", "items.js", "rollout.js", "epochs.js", "runs.js", "app.js",
+    "evidence.js", "verdict.js", "audit.js", "items.js", "rollout.js", "epochs.js", "runs.js",
+    "app.js",
 )  # fmt: skip
 LIVE_SCRIPTS = ("live.js", "form.js")
 # Characters that do not show, or turn the direction of text.

@@ -10,7 +10,7 @@ import pytest
 from report_world import EVERYTHING, HOSTILE, MARKER, Project, make_project
 
 from reports.book import Facts, book_of, read_facts
-from reports.book.strings import LEVELS, Strings, cut
+from reports.book.strings import LEVELS, Strings, cut, written_bytes
 from reports.book.versions import runs_of
 from reports.build import build
 from reports.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
@@ -75,10 +75,17 @@ def test_scores_on_the_page_are_those_of_the_log(project: Project) -> None:
 
 def test_every_rollout_of_the_log_can_be_opened(project: Project) -> None:
     book = book_in(project.page.read_text(encoding="utf-8"))
-    assert all(number >= 0 for scored in book["scored"] for number in scored["trajectory"])
-    answer, ending, turns = book["trajectories"][0]
-    assert ending == "answered"
-    assert book["strings"][turns[0][1]] == book["strings"][answer]
+    for scored in book["scored"]:
+        runs = scored["trajectory"]
+        assert sum(length for _, length in runs) == len(scored["item"])
+        assert all(0 <= first <= len(book["trajectories"]) - length for first, length in runs)
+    key = next(e.data["items"][0] for e in project.training if e.type == "rollouts.scored")[
+        "key"
+    ]
+    said = read_facts(project.folder, project.training).values[key]["trajectory"]
+    sent, reply = book["trajectories"][0]
+    assert book["strings"][sent] == said["turns"][0]["sent"]
+    assert book["strings"][reply] == said["turns"][0]["reply"]
 
 
 def test_the_first_screen_needs_no_script(project: Project) -> None:
@@ -186,20 +193,50 @@ def test_hidden_characters_are_spelled_out() -> None:
 
 
 def test_long_texts_are_cut_in_the_middle_and_it_is_said() -> None:
-    text = cut("a" * 50 + "b" * 50, 30)
-    assert text.startswith("a" * 20)
-    assert text.endswith("b" * 10)
-    assert "70 characters left out" in text
+    text = cut("a" * 500 + "b" * 500, 300)
+    assert text.startswith("a" * 200)
+    assert text.endswith("b" * 100)
+    assert "700 characters left out" in text
 
 
 def test_texts_shrink_together_until_they_fit() -> None:
-    strings = Strings(room_chars=10_000)
+    strings = Strings()
     kept = strings.keep("k" * 15_000)
     numbers = [strings.add(f"{n:04}" * 300) for n in range(20)]
-    texts, longest = strings.finish()
+    texts, longest = strings.finish(25_000)
     assert longest == 300
     assert len(texts[kept]) == 15_000
     assert all(len(texts[number]) < 400 for number in numbers)
+    texts, longest = strings.finish(17_000)
+    assert longest == 48
+    assert all(len(texts[number]) == 49 for number in numbers)
+
+
+def test_where_not_all_texts_fit_the_earliest_are_left_out() -> None:
+    strings = Strings()
+    numbers = [strings.add(f"{n:04}" * 20) for n in range(100)]
+    kept = strings.keep("k" * 90)
+    assert strings.add(f"{0:04}" * 20) == numbers[0]  # used once more
+    texts, longest = strings.finish(3_000)
+    assert longest == 0
+    assert texts[numbers[0]] != "…"
+    assert sum(map(written_bytes, texts)) <= 3_000
+    left = [texts[number] == "…" for number in numbers[1:]]
+    assert left == sorted(left, reverse=True)
+    assert 0 < sum(left) < 100
+    assert texts[kept] == "k" * 90
+
+
+def test_what_a_text_takes_is_what_the_page_writes() -> None:
+    for text in ("plain", "<b>&", "\u2028 ü \U0001f600", 'a "quote"\n'):
+        assert written_bytes(text) == len(inert(text).encode()) + 1
+
+
+def test_an_edit_that_repeats_its_parent_is_written_once(project: Project) -> None:
+    book = book_in(project.page.read_text(encoding="utf-8"))
+    [first, *_] = [data for _, type, data in book["events"] if type == "patch.merged"]
+    assert first["edits"]
+    assert all(len(row) == 2 for row in first["edits"])
 
 
 def test_runs_say_the_same_numbers() -> None:

@@ -8,7 +8,10 @@ function open(data) {
   editById = new Map();
   eventBySeq = new Map();
   for (const [seq, type, packed] of book.events) eventBySeq.set(seq, { seq, type, packed });
-  for (const scored of book.scored) eventBySeq.set(scored.seq, { seq: scored.seq, type: "rollouts.scored", scored });
+  for (const scored of book.scored) {
+    scored.trajectory = scored.trajectory.flatMap(([first, length]) => Array.from({ length }, (_, at) => first + at));
+    eventBySeq.set(scored.seq, { seq: scored.seq, type: "rollouts.scored", scored });
+  }
   chapters = chaptersOf([...eventBySeq.values()].sort((a, b) => a.seq - b.seq));
 }
 
@@ -50,6 +53,7 @@ function chaptersOf(events) {
 function edit(id) {
   const found = editById.get(id);
   if (!found) return null;
+  if (found.row.length === 2) return { ...edit(found.row[1][0]), id, parents: found.row[1] };
   const [name, op, target, content, section, inline, kind, reason, items, parents] = found.row;
   return { id: name, op, target: S(target), content: S(content), section, inline, kind,
     reason: S(reason), items, parents, support: new Set(items).size };

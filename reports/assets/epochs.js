@@ -66,8 +66,10 @@ function trust(node) {
     el("h3", {}, "The frozen model"),
     el("dl", { class: "facts" }, target.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     el("p", { class: "note" }, "Checked while this page was made. ", el("code", {}, "skilltrail verify"), " also checks the recorded rollouts and the commits.",
-      book.longest < 20000 ? ` Texts longer than ${whole(book.longest)} characters are shortened here; the store has them whole.` : ""));
+      book.longest < 20000 ? [" ", shortened()] : ""));
 }
+
+const shortened = () => `${book.longest ? `Texts longer than ${whole(book.longest)} characters are shortened here` : "Texts said early in the run are left out, later ones shortened"}: the page would be too large otherwise. The store has them whole.`;
 
 const logState = { kind: "", text: "" };
 

@@ -34,7 +34,7 @@ function trajectory({ scored, row }) {
       ? "This rollout is not among the exported ones."
       : "Rollouts are not here: `dvc pull`, then build the report again."));
   }
-  const [answer, ending, turns] = found;
+  const { answer, ending, turns } = spoken(found);
   const box = (name, text, kind) => el("div", { class: `turn ${kind}` }, el("h5", {}, name), el("pre", {}, text || " "));
   const expected = book.items.expected[scored.item[row]];
   return el("section", { class: "trajectory" }, head,
@@ -43,6 +43,12 @@ function trajectory({ scored, row }) {
       box(finish === "stop" ? "Reply" : `Reply (${finish})`, book.strings[reply], "reply"),
       observation === undefined ? null : box("Observed", book.strings[observation], "sent"),
     ]),
-    box(ending === "answered" ? "Answer as scored" : `Answer as scored (${words(ending)})`, book.strings[answer], "answer"),
+    box(ending === "answered" ? "Answer as scored" : `Answer as scored (${words(ending)})`, answer, "answer"),
     expected === null ? null : box("Expected", book.strings[expected], "expected"));
+}
+
+function spoken(found) {
+  if (found.length === 3) return { answer: book.strings[found[0]], ending: found[1], turns: found[2] };
+  const [sent, reply] = found; // one plain turn
+  return { answer: book.strings[reply].trim(), ending: "answered", turns: [[sent, reply, "stop"]] };
 }

@@ -47,21 +47,39 @@ function tip(step) {
   ];
 }
 
+// The step that the pointer or the focus is at, and the place to tell of it.
+function stepAt(event) {
+  const mark = event.target.closest && event.target.closest("[data-step]");
+  if (mark) return { step: Number(mark.dataset.step), at: mark.getBoundingClientRect() };
+  const chart = event.type !== "focusin" && event.target.closest && event.target.closest("svg[data-steps]");
+  if (!chart) return null; // a chart of so many steps that not each has a mark of its own
+  const box = chart.getBoundingClientRect();
+  const { steps: count, from, to } = chart.dataset;
+  const x = ((event.clientX - box.left) / box.width) * chart.viewBox.baseVal.width;
+  const step = Math.round((count * (x - from)) / (to - from));
+  return step < 1 || step > count ? null
+    : { step, at: { left: event.clientX, width: 0, top: event.clientY, bottom: event.clientY } };
+}
+
 function tips() {
   const box = byId("tip");
+  const hide = () => { box.hidden = true; };
   const show = (event) => {
-    const mark = event.target.closest && event.target.closest("[data-step]");
-    if (!mark) return;
-    fill(box, tip(Number(mark.getAttribute("data-step"))));
+    const found = stepAt(event);
+    if (!found) return;
+    const { step, at } = found;
+    fill(box, tip(step));
     box.hidden = false;
-    const at = mark.getBoundingClientRect();
     const left = Math.max(8, Math.min(at.left + at.width / 2 - box.offsetWidth / 2, window.innerWidth - box.offsetWidth - 8));
     const above = at.top - box.offsetHeight - 10;
     box.style.left = `${left + window.scrollX}px`;
     box.style.top = `${(above > 0 ? above : at.bottom + 10) + window.scrollY}px`;
   };
-  const hide = () => { box.hidden = true; };
-  for (const name of ["mouseover", "focusin"]) document.addEventListener(name, show);
+  for (const name of ["mousemove", "focusin"]) document.addEventListener(name, show);
   for (const name of ["mouseout", "focusout", "click"]) document.addEventListener(name, hide);
+  document.addEventListener("click", (event) => {
+    const found = event.target.closest("a") ? null : stepAt(event);
+    if (found) location.hash = `#/audit/step/${found.step}`;
+  });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
 }

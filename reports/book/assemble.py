@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,8 @@ from stages.history.events import Event
 from stages.history.story import Story
 from stages.history.words import sentence
 
-SHAPE = 1
+SHAPE = 2
+ROOM_BYTES = 9_200_000  # for all data; the page around it takes a few hundred thousand
 
 
 def book_of(
@@ -55,13 +57,14 @@ def book_of(
         "events": events,
         "scored": scored,
         "trajectories": rollouts.trajectories,
-        "log": [[e.seq, e.type, strings.add(told)] for e, told in _told(training, evaluation)],
+        "log": [[e.seq, e.type, strings.keep(told)] for e, told in _told(training, evaluation)],
         "cost": cost_rows((*training, *evaluation), facts),
         "trust": trust_rows(training, evaluation, numbers),
         "runs": list(runs),
         "items": _items(items.ids, splits, facts, strings),
     }
-    book["strings"], book["longest"] = strings.finish()
+    spent = len(json.dumps(book, separators=(",", ":"), ensure_ascii=False).encode())
+    book["strings"], book["longest"] = strings.finish(ROOM_BYTES - spent)
     return book
 
 

@@ -10,12 +10,15 @@ from stages.history.events import Event
 
 SHORT_CHARS = 20
 DIGEST_CHARS = 12
+# Fields that no view shows.
+UNSHOWN = ("counts", "shown", "order", "min_coverage", "min_items", "prefer_shorter")
 # Fields that hold lists of item ids.
 ITEM_LISTS = ("items", "won", "lost")
 EDIT_COLUMNS = (
     "edit", "op", "target", "content", "section", "inline", "kind", "reason", "items",
     "parents",
 )  # fmt: skip
+_SAID = EDIT_COLUMNS[1:-1]
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -39,6 +42,7 @@ class Packer:
 
     def __init__(self, strings: Strings, items: Items) -> None:
         self.strings, self.items = strings, items
+        self._edits: dict[str, Mapping[str, Any]] = {}
 
     def event(self, event: Event) -> list[Any]:
         """Return `[seq, type, data]`."""
@@ -49,8 +53,8 @@ class Packer:
         for name, value in data.items():
             if name == "edits" and value and isinstance(value[0], Mapping):
                 packed[name] = [self._edit(edit) for edit in value]
-            elif name in ("sources", "text") and "diff" in data:
-                continue  # the versions and the edits say the same in less room
+            elif name in UNSHOWN or (name in ("sources", "text") and "diff" in data):
+                continue  # of a candidate, the versions and the edits say the same in less room
             elif name in ITEM_LISTS and _strings(value):
                 packed[name] = [self.items.number(id) for id in value]
             elif name == "failure_types":
@@ -62,6 +66,12 @@ class Packer:
         return packed
 
     def _edit(self, edit: Mapping[str, Any]) -> list[Any]:
+        """Return an edit as a row; one that repeats its only parent as `[edit, parents]`."""
+        self._edits[edit["edit"]] = edit
+        if len(edit["parents"]) == 1:
+            parent = self._edits.get(edit["parents"][0])
+            if parent is not None and all(parent[name] == edit[name] for name in _SAID):
+                return [edit["edit"], list(edit["parents"])]
         row = [edit[name] for name in EDIT_COLUMNS]
         for place in (2, 3, 7):
             row[place] = self._value(row[place])

@@ -11,6 +11,7 @@ from typing import Any
 from reports.book.facts import Facts
 from reports.book.packing import DIGEST_CHARS, Items
 from reports.book.strings import Strings
+from reports.book.versions import runs_of
 from stages.history.events import Event
 
 NONE = -1
@@ -41,7 +42,7 @@ class Rollouts:
             "hard": [thousandths(row["hard"]) for row in rows],
             "soft": [thousandths(row["soft"]) for row in rows],
             "reason": [self._strings.add(row["reason"]) for row in rows],
-            "trajectory": [self._trajectory(row["key"]) for row in rows],
+            "trajectory": runs_of([self._trajectory(row["key"]) for row in rows]),
         }
 
     def _trajectory(self, key: str | None) -> int:
@@ -57,13 +58,28 @@ class Rollouts:
         return number
 
     def _packed(self, trajectory: Mapping[str, Any]) -> list[Any]:
+        """Return `[sent, reply]` of one plain turn, `[answer, ending, turns]` of any other.
+
+        A plain turn stopped by itself, and its reply without blanks around it is the answer.
+        """
         add = self._strings.add
+        if _is_plain(trajectory):
+            [turn] = trajectory["turns"]
+            return [add(sent(turn["sent"])), add(turn["reply"])]
         turns = [
             [add(sent(turn["sent"])), add(turn["reply"]), turn["finish"]]
             + ([] if turn["observation"] is None else [add(turn["observation"])])
             for turn in trajectory["turns"]
         ]
         return [add(trajectory["answer"]), trajectory["ending"], turns]
+
+
+def _is_plain(trajectory: Mapping[str, Any]) -> bool:
+    if len(trajectory["turns"]) != 1 or trajectory["ending"] != "answered":
+        return False
+    [turn] = trajectory["turns"]
+    by_itself = turn["finish"] == "stop" and turn["observation"] is None
+    return by_itself and bool(trajectory["answer"] == turn["reply"].strip(" \n"))
 
 
 def thousandths(score: float | None) -> int:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import WIDTHS
 from report_world import Project
+
+from reports.book.summary import points_of
+from reports.charts import run_chart
 
 PANELS = (
     "overview", "steps", "skill", "audit", "items", "epochs", "cost", "runs", "trust", "log",
@@ -193,3 +198,24 @@ def test_on_paper_stand_all_panels_but_the_audit_and_the_log(
     for name in ("nav", "theme", "audit", "log"):
         assert not watched.page.is_visible(f"#{name}")
     assert watched.page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+
+
+def test_a_chart_of_many_steps_is_read_at_the_pointer(
+    watched: Any, project: Project, tmp_path: Path
+) -> None:
+    """Of more steps than there is room for marks, those not accepted are one path."""
+    long = tmp_path / "long.html"
+    text = project.page.read_text(encoding="utf-8")
+    points = points_of(project.training)
+    many = [dict(points[n % len(points)], step=n + 1) for n in range(400)]
+    chart = re.compile(r'(?<=<div class="wide">)<svg.*?</svg>', re.DOTALL)
+    long.write_text(chart.sub(run_chart(many, 0.1), text), encoding="utf-8")
+    watched.open(long, "steps")
+    drawn = watched.page.locator("#steps .wide svg")
+    assert drawn.locator("a").count() == sum(p["verdict"] == "accepted" for p in many)
+    box = drawn.bounding_box()
+    # The plot begins 40 units from the left of 960; step 2 of 400 is 4.4 units on.
+    watched.page.mouse.move(box["x"] + box["width"] * 44.4 / 960, box["y"] + 40)
+    assert "Step 2" in watched.page.inner_text("#tip")
+    watched.page.mouse.click(box["x"] + box["width"] * 44.4 / 960, box["y"] + 40)
+    assert "Step 2" in watched.page.inner_text("#audit h3")
