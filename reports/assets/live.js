@@ -30,13 +30,14 @@ function showNow() {
   const { stage, step, epoch, tail } = state.now;
   const on = state.running || state.process.running;
   const calls = state.usage && state.usage.total;
-  const where = step ? `, step ${step}, epoch ${epoch}` : "";
+  const training = step ? `, step ${step}, epoch ${epoch}` : "";
+  const where = state.running ? training : state.process.stage ? `: ${state.process.stage}` : "";
   const open = byId("tail") && byId("tail").open;
   fill(byId("now"),
     el("div", { class: "bar" },
       el("b", { role: "status" }, on ? `Running${where}` : "No run is on"),
       state.running ? el("ol", { class: "six", "aria-label": "Stage" }, SIX.map((name) => el("li", { "aria-current": name === stage ? "step" : null }, name))) : null,
-      calls ? el("span", { class: "note" }, `${whole(calls.made)} calls made, ${whole(calls.reused)} reused`) : null,
+      calls ? el("span", { class: "note" }, `${whole(calls.made)} calls made, ${whole(calls.reused)} reused${money(calls)}`) : null,
       el("span", { class: "gap" }),
       state.runs.length > 1 ? picker(state) : null,
       state.process.running
@@ -48,6 +49,12 @@ function showNow() {
       state.process.command ? [el("p", { class: "note" }, state.process.command.join(" "),
         state.process.exit === null ? "" : ` ended with exit code ${state.process.exit}`),
       el("pre", {}, state.process.lines.join("\n").trim() || " ")] : null));
+}
+
+// Unknown is said, and nothing was paid where no call was made.
+function money({ made, cost }) {
+  if (!made) return "";
+  return cost === null ? ", cost unknown" : `, cost $${cost.toFixed(cost && cost < 0.1 ? 4 : 2)}`;
 }
 
 function picker(state) {

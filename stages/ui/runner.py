@@ -1,14 +1,16 @@
 """`dvc` as a child process of the live page: started, stopped, its last lines kept.
 
-The child has a session of its own, so that a stop reaches the stage that it runs; stages keep
-every finished call on a signal. It outlives this server, and a server started later finds it by
-what is written in `.skilltrail/ui.json`.
+The child has a session of its own, so that a stop reaches the stage that it runs: a SIGINT, as
+Ctrl-C at a terminal, and a SIGTERM if one asks again. Stages keep every finished call on
+either; DVC puts HEAD back on the first alone. The child outlives this server, and a server
+started later finds it by what is written in `.skilltrail/ui.json`.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +24,9 @@ from stages.core.errors import UsageError
 from stages.core.files import write_atomic
 from stages.store.owner import Owner
 
-LINES, TAIL_BYTES = 30, 16_000
+CHILD = Path(__file__).with_name("child.py")
+LINES, TAIL_CHARS = 30, 16_000
+STAGE = re.compile(r"^Running stage '([^']+)'", re.MULTILINE)
 
 
 class Runner:
@@ -32,6 +36,7 @@ class Runner:
         self._root = root
         self._output, self._mark = state / "ui.log", state / "ui.json"
         self._child: subprocess.Popen[bytes] | None = None
+        self._asked: Owner | None = None  # to stop
 
     def start(self, arguments: Sequence[str]) -> None:
         """Run `dvc` with `arguments`.
@@ -46,7 +51,7 @@ class Runner:
         environ = {k: v for k, v in os.environ.items() if k not in ("DVC_ROOT", "DVC_EXP_NAME")}
         with self._output.open("wb") as output:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "dvc", *arguments],
+                [sys.executable, str(CHILD), *arguments],
                 cwd=self._root,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -62,11 +67,15 @@ class Runner:
         write_atomic(self._mark, json.dumps(record) + "\n")
 
     def stop(self) -> bool:
-        """Ask the command that is on to stop; return False when there is none."""
+        """Ask the command that is on to stop, the second time more firmly.
+
+        Returns False when none is on.
+        """
         owner = self.owner()
         if owner is None:
             return False
-        os.killpg(owner.pid, signal.SIGTERM)
+        os.killpg(owner.pid, signal.SIGTERM if owner == self._asked else signal.SIGINT)
+        self._asked = owner
         return True
 
     def owner(self) -> Owner | None:
@@ -80,13 +89,18 @@ class Runner:
         return None if owner.is_dead else owner
 
     def state(self) -> dict[str, Any]:
-        """Return the last command, whether it is on, its exit code if known, its last lines."""
-        record = self._record()
+        """Return the last command, whether it is on, its exit code if known, its last lines.
+
+        `stage` is the stage of the pipeline that it runs.
+        """
+        record, running, text = self._record(), self.owner() is not None, self._said()
+        stages = STAGE.findall(text) if running else []
         return {
-            "running": self.owner() is not None,
+            "running": running,
             "command": None if record is None else record["command"],
             "exit": None if self._child is None else self._child.poll(),
-            "lines": self._lines(),
+            "stage": stages[-1] if stages else None,
+            "lines": text[-TAIL_CHARS:].split("\n")[-LINES:],
         }
 
     def _record(self) -> dict[str, Any] | None:
@@ -96,11 +110,9 @@ class Runner:
             return None
         return record
 
-    def _lines(self) -> list[str]:
+    def _said(self) -> str:
         try:
-            with self._output.open("rb") as file:
-                file.seek(max(0, self._output.stat().st_size - TAIL_BYTES))
-                text = file.read().decode("utf-8", "replace")
+            said = self._output.read_bytes().decode("utf-8", "replace")
         except OSError:
-            return []
-        return text.replace("\r", "\n").split("\n")[-LINES:]
+            return ""
+        return said.replace("\r", "\n")
