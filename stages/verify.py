@@ -1,6 +1,7 @@
 """Verify a run at three levels, each checked or absent.
 
-    log        chain, schemas, versions rebuilt, every decision that follows recomputed
+    log        chain, schemas, versions rebuilt, every decision that follows recomputed; the
+               skill that stands beside the log is its best version
     facts      items rescored from their trajectories; the loop run again on recorded facts;
                the named metrics of an evaluation computed again
     anchored   equal to the commits of a run
@@ -11,7 +12,8 @@ every decision right (of a train score, say) is beyond the first level; the othe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,8 +24,9 @@ from stages.data.splits import read_split
 from stages.history.events import Event
 from stages.history.faults import Fault
 from stages.history.log import read_log
+from stages.history.replay import version_of
 from stages.history.verify import Report, verify_log
-from stages.outputs import EVENTS
+from stages.outputs import BEST_SKILL, EVENTS
 from stages.rescore import remeasured, rescored
 from stages.retell import rerun
 from stages.store import database
@@ -79,21 +82,36 @@ async def verify(
     """
     report = verify_log(data, name, allow_unfinished=allow_unfinished, after=after)
     levels = (
-        log_level(report),
+        log_level(report, tuple(skill_faults(place, data, report))),
         await facts_level(place, report, after),
         anchored_level(place, report),
     )
     return Verification(name, len(report.events), levels, dict(report.not_recomputed))
 
 
-def log_level(report: Report) -> Level:
-    """Return what `verify_log` found, as a level."""
+def log_level(report: Report, more: Sequence[Fault]) -> Level:
+    """Return what `verify_log` found, and `more` faults, as a level."""
     decisions = sum(report.recomputed.values())
     detail = f"{len(report.events)} events, {decisions} decisions recomputed"
     if report.not_recomputed:
         tags = ", ".join(f"{tag} ({n})" for tag, n in sorted(report.not_recomputed.items()))
         detail += f"; not recomputed here: {tags}"
-    return Level("log", CHECKED, detail, tuple(report.faults))
+    return Level("log", CHECKED, detail, (*report.faults, *more))
+
+
+def skill_faults(place: Place, data: bytes, report: Report) -> Iterator[Fault]:
+    """Compare `skills/best_skill.md` with the best version of the log beside it."""
+    skill, log = place.workspace / BEST_SKILL, place.workspace / EVENTS
+    if not skill.exists() or not log.exists() or log.read_bytes() != data:
+        return
+    try:
+        best = version_of(report.events, "best")
+    except SkilltrailError:
+        return  # the log's own faults say why no version can be rebuilt
+    found = hashlib.sha256(skill.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    if found != best.digest:
+        right = f"{best.digest}, version {best.number}"
+        yield Fault(None, BEST_SKILL.as_posix(), "sha256", found, right)
 
 
 def anchored_level(place: Place, report: Report) -> Level:

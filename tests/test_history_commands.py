@@ -15,6 +15,7 @@ from test_history_verify import data_of
 
 from stages.cli import run
 from stages.history.events import Event
+from stages.history.replay import version_of
 from stages.history.story import Story
 
 PARAMS = {"epochs": 2, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
@@ -115,6 +116,17 @@ def test_verify_exits_1_and_names_the_fault(
     out = told(capfd, "verify", code=1)
     assert out.startswith("log: event 11 (events.jsonl, line 11)")
     assert log.read_bytes() == before
+
+
+def test_verify_names_a_best_skill_that_the_log_did_not_lead_to(
+    here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    skill = here / "skills/best_skill.md"
+    best = version_of(events, "best").text
+    skill.write_text(best, encoding="utf-8", newline="\r\n")
+    assert "no fault" in told(capfd, "verify")
+    skill.write_text(best + "- By hand.\n", encoding="utf-8", newline="\n")
+    assert told(capfd, "verify", code=1).startswith("log: skills/best_skill.md: sha256")
 
 
 def test_verify_takes_a_log_that_goes_on_only_when_told(
