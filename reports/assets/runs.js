@@ -43,12 +43,16 @@ function overlay(chosen) {
   const all = chosen.flatMap((run) => run.curve).filter((value) => value !== null);
   const low = Math.max(0, Math.floor(Math.min(1, ...all) * 10) / 10);
   const high = Math.max(low + 0.1, Math.ceil(Math.max(0, ...all) * 10) / 10);
-  const x = (step) => 40 + (600 * step) / steps_;
+  // One unit is one pixel, so that the words keep their size on a phone.
+  const wide = Math.max(320, Math.min(832, byId("runs-more").clientWidth));
+  const x = (step) => 40 + ((wide - 60) * step) / steps_;
   const y = (value) => 20 + 200 * (1 - (value - low) / (high - low));
-  const drawing = svg("svg", { viewBox: "0 0 660 250", role: "img", class: "overlay", "aria-label": `Best score by step of ${chosen.map((run) => run.name).join(", ")}` });
+  const drawing = svg("svg", { viewBox: `0 0 ${wide} 250`, role: "img", class: "overlay", "aria-label": `Best score by step of ${chosen.map((run) => run.name).join(", ")}` });
   for (const value of [low, (low + high) / 2, high]) {
-    drawing.append(svg("path", { class: "grid", d: `M40 ${y(value)}H640` }), svg("text", { class: "axis", x: 32, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(2)));
+    drawing.append(svg("path", { class: "grid", d: `M40 ${y(value)}H${wide - 20}` }), svg("text", { class: "axis", x: 32, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(2)));
   }
+  drawing.append(svg("text", { class: "axis", x: 0, y: 244 }, "step"));
+  for (const step of new Set([0, Math.round(steps_ / 2), steps_])) drawing.append(svg("text", { class: "axis", x: x(step), y: 244, "text-anchor": "middle" }, step));
   chosen.forEach((run, place) => {
     const known = run.curve.map((value, step) => [step, value]).filter(([, value]) => value !== null);
     const d = known.map(([step, value], at) => (at ? `H${x(step)}V${y(value)}` : `M${x(step)} ${y(value)}`)).join("");

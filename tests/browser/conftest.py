@@ -13,10 +13,14 @@ from typing import Any
 
 import pytest
 from chromium import chromium
-from history_world import World
+from history_world import RestlessOptimizer, World
 from report_world import Project, make_project
 
+from reports.book.runs import run_rows
 from reports.page import page as page_of
+from stages.core.edit import Edit
+from stages.history.events import Event
+from stages.optimizers.protocol import StepView
 
 WIDTHS = {"phone": 390, "tablet": 820, "wide": 1440}
 
@@ -58,6 +62,14 @@ class Watched:
         return [url for url in self.requests if not url.startswith("file:")]
 
 
+@dataclass(frozen=True)
+class Several:
+    """A page with several runs, and their logs by name."""
+
+    page: Path
+    runs: dict[str, list[Event]]
+
+
 def view_of(route: str) -> str:
     """Return the view that a route of the page shows; an unknown one shows the first."""
     views = ("steps", "skill", "audit", "items", "epochs", "cost", "runs", "trust", "log")
@@ -83,20 +95,49 @@ def hostile(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Pro
     return make_project(tmp_path_factory.mktemp("hostile"), hostile=True)
 
 
+class Rewording(RestlessOptimizer):
+    """Restless, and in every third step says one line with more words."""
+
+    def _edits(self, view: StepView, source: str, items: tuple[str, ...]) -> tuple[Edit, ...]:
+        lines = [line for line in view.skill.split("\n") if line.startswith("- ")]
+        if view.step % 3 or not lines:
+            return super()._edits(view, source, items)
+        line = lines[view.step % len(lines)]
+        return (Edit("replace", line, f"{line}, and kindly", items=items[:2]),)
+
+
+# Takes every candidate whose mean is higher, and those that are equal.
+LENIENT = {"metric": "soft", "rule": "no_regression", "tolerance": 1.0}
+
+
 @pytest.fixture(scope="session")
 def restless(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run whose versions replace and remove what earlier ones wrote; no evaluation."""
     folder = tmp_path_factory.mktemp("restless")
-    events = World().run(folder).events
+    world = World(params={"gate": LENIENT}, optimizer=Rewording())
+    events = world.run(folder).events
     made = Project(folder, list(events), [])
     made.page.parent.mkdir(parents=True)
     made.page.write_text(page_of(events, []), encoding="utf-8", newline="\n")
     return made
 
 
+@pytest.fixture(scope="session")
+def several(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Several:
+    """Three runs on one page, two of which part from the first."""
+    folder = tmp_path_factory.mktemp("several")
+    runs: dict[str, list[Event]] = {}
+    for name, params in {"main": {}, "few-edits": {"lr": 1}, "long": {"epochs": 3}}.items():
+        (folder / name).mkdir()
+        runs[name] = list(World(params=params).run(folder / name).events)
+    text = page_of(runs["main"], [], None, run_rows(runs))
+    (folder / "all.html").write_text(text, encoding="utf-8", newline="\n")
+    return Several(folder / "all.html", runs)
+
+
 @pytest.fixture(scope="module")
 def browser(
-    chromium_path: str, project: Project, hostile: Project, restless: Project
+    chromium_path: str, project: Project, hostile: Project, restless: Project, several: Several
 ) -> Iterator[Any]:
     """A browser. While it lives, no `asyncio.run` works: hence projects are made first."""
     from playwright.sync_api import sync_playwright

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from conftest import Several
 from report_world import Project
 
 from reports.page import shown
@@ -13,14 +14,15 @@ from stages.history.audit import audit_patch, audit_version
 from stages.history.audit_record import Audit, Judgement, LogOnly
 from stages.history.blame import blame
 from stages.history.events import Event
+from stages.history.runs import run_tree
 from stages.history.story import Story
 
 PROJECTS = ("project", "restless")
 
 
-def mean_of(event: Event) -> float:
+def mean_of(event: Event, metric: str = "hard") -> float:
     """Return an event's mean, from its rows alone."""
-    return float(exact_mean([row["hard"] for row in event.data["items"]]))
+    return float(exact_mean([row[metric] for row in event.data["items"]]))
 
 
 def test_the_first_screen_tells_the_evaluation(watched: Any, project: Project) -> None:
@@ -104,12 +106,13 @@ def test_the_matrix_and_its_filters_tell_the_scores(
     assert sum(row[-1] == "●" for row in rows) == passing
 
 
-def test_the_matrix_is_sorted_by_any_version(watched: Any, restless: Project) -> None:
-    watched.open(restless.page, "items")
+def test_the_matrix_is_sorted_by_any_version(watched: Any, project: Project) -> None:
+    watched.open(project.page, "items")
     watched.page.click("#items thead button:has-text('v1')")
     order = "○◐●"
     cells = [order.index(row[2]) for row in watched.rows("#items") if row[2] in order]
     assert cells == sorted(cells)
+    assert len(set(cells)) > 1
     assert watched.page.locator('#items th[aria-sort="ascending"]').inner_text() == "v1 ↑"
 
 
@@ -126,6 +129,41 @@ def test_cost_and_trust_tell_the_log(watched: Any, project: Project) -> None:
     assert found["✓Run"] == project.training[-1].id
     assert found["✓Chain"].startswith(f"{len(project.training)} events")
     assert found["✓Test split"].startswith("opened 1×")
+
+
+def test_runs_are_told_where_they_part_and_compared_as_chosen(
+    watched: Any, several: Several
+) -> None:
+    watched.open(several.page, "runs")
+    tree = watched.page.text_content("#runs .tree")
+    rows = {row.name: row for row in run_tree(several.runs)}
+    for name, row in rows.items():
+        if row.forked_from is not None:
+            assert f"{name} shares {row.shared} events with {row.forked_from}" in tree
+    shown_rows = {
+        row[0].strip(): row for row in watched.rows('#runs table:has-text("accepted")')
+    }
+    for name, events in several.runs.items():
+        best = Story(events).of_type("run.finished")[0].data["best"]
+        scored = next(
+            e
+            for e in reversed(events)
+            if e.type == "rollouts.scored"
+            and e.data["skill"] == best["digest"]
+            and e.data["purpose"] in ("baseline", "selection")
+        )
+        assert shown_rows[name][4] == f"{mean_of(scored, 'soft'):.3f}"
+    assert watched.page.locator("#runs .overlay path.best").count() == 3
+    watched.page.uncheck("#runs label:has-text('long') input")
+    assert watched.page.locator("#runs .overlay path.best").count() == 2
+    differing = watched.rows('#runs table:has-text("Params that differ")')
+    assert ["lr", "4", "1"] in [sorted_by_run(row, watched) for row in differing]
+
+
+def sorted_by_run(row: list[str], watched: Any) -> list[str]:
+    """Return a row of params with the value of the run `main` first."""
+    heads = watched.texts('#runs table:has-text("Params that differ") thead th')[1:]
+    return [row[0], row[1 + heads.index("main")], row[1 + heads.index("few-edits")]]
 
 
 @pytest.mark.parametrize("name", PROJECTS)
