@@ -5,7 +5,8 @@
 Wall time per call and CPU of the client per 1,000 calls, at each concurrency, in one run; the
 ways take turns, and the best of the rounds counts, so that a busy machine hurts all alike.
 Each way keeps as many connections open as calls are in flight. Wanted: the door at most 1.15
-times the bare SDK, and memory flat.
+times the bare SDK, and memory flat. `rollout` is the door, the environment, its scorer and a
+store on the disk, each fact synced: the whole of a rollout of one call.
 """
 
 from __future__ import annotations
@@ -21,14 +22,20 @@ from collections.abc import Awaitable, Callable
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from stages.core.item import Item  # noqa: E402
 from stages.core.model_options import RoleOptions  # noqa: E402
-from stages.models.protocol import Decoding, Request  # noqa: E402
+from stages.core.trajectory import Trajectory  # noqa: E402
+from stages.envs.textqa.env import ENVIRONMENT  # noqa: E402
+from stages.models.protocol import Decoding, Model, Request  # noqa: E402
 from stages.models.registry import open_model  # noqa: E402
 from stages.models.sdk import http_client  # noqa: E402
+from stages.rollout import Rollouts  # noqa: E402
+from stages.store.facts import FactStore  # noqa: E402
 
 CONCURRENCIES = (1, 8, 32, 128)
 PROMPT = "Context: " + "some words of context " * 60 + "\nQuestion: which?\nAnswer:"
@@ -71,7 +78,7 @@ asyncio.run(main())
 """
 
 
-async def through_door(url: str, workers: int) -> tuple[Call, Call]:
+def model_at(url: str, workers: int) -> Model:
     options = RoleOptions(
         backend="openai",
         api="chat",
@@ -82,7 +89,11 @@ async def through_door(url: str, workers: int) -> tuple[Call, Call]:
         timeout_s=60,
         connect_timeout_s=60,
     )
-    model = open_model("target", options, environ={})
+    return open_model("target", options, environ={})
+
+
+async def through_door(url: str, workers: int) -> tuple[Call, Call]:
+    model = model_at(url, workers)
     request = Request(system=SKILL, prompt=PROMPT, decoding=Decoding(16, 0.0))
     return (lambda: model.complete(request)), model.close
 
@@ -139,6 +150,28 @@ async def measure(way: str, url: str, workers: int, calls: int) -> tuple[float, 
     return wall / calls * 1000, cpu / calls * 1000
 
 
+class Uncounted:
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
+        """Count nothing."""
+
+
+async def measure_rollouts(url: str, workers: int, calls: int) -> tuple[float, float]:
+    """Return the same of whole rollouts, each of one call."""
+    items = [
+        Item(f"item-{n}", {"question": f"which {n}?", "context": PROMPT}, ["an answer"])
+        for n in range(workers + calls)
+    ]
+    model = model_at(url, workers)
+    with TemporaryDirectory() as folder, FactStore.open(Path(folder)) as store:
+        rollouts = Rollouts(ENVIRONMENT(), model, store, Uncounted())
+        await rollouts.all(items[:workers], SKILL)
+        cpu, began = _cpu_s(), time.perf_counter()
+        await rollouts.all(items[workers:], SKILL)
+        wall, cpu = time.perf_counter() - began, _cpu_s() - cpu
+    await model.close()
+    return wall / calls * 1000, cpu / calls * 1000
+
+
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
@@ -149,15 +182,19 @@ async def bench(url: str, calls: int, rounds: int) -> list[dict[str, Any]]:
     for workers in CONCURRENCIES:
         best: dict[str, tuple[float, float]] = {}
         for _ in range(rounds):
-            for way in WAYS:
-                found = await measure(way, url, workers, calls)
+            for way in (*WAYS, "rollout"):
+                if way == "rollout":
+                    found = await measure_rollouts(url, workers, calls)
+                else:
+                    found = await measure(way, url, workers, calls)
                 old = best.get(way, found)
                 best[way] = (min(old[0], found[0]), min(old[1], found[1]))
         row: dict[str, Any] = {"concurrency": workers}
         for way, (wall_ms, cpu_s) in best.items():
             row |= {f"{way}_wall_ms": round(wall_ms, 3), f"{way}_cpu_s": round(cpu_s, 3)}
-        row["door_over_sdk_wall"] = round(best["door"][0] / best["sdk"][0], 3)
-        row["door_over_sdk_cpu"] = round(best["door"][1] / best["sdk"][1], 3)
+        for way in ("door", "rollout"):
+            for at, name in enumerate(("wall", "cpu")):
+                row[f"{way}_over_sdk_{name}"] = round(best[way][at] / best["sdk"][at], 3)
         rows.append(row)
     return rows
 

@@ -93,17 +93,14 @@ class Rollouts:
         self.env, self.target, self.store, self.counter = env, target, store, counter
         self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
         self._gaps = gaps if min_coverage < 1 else None
+        self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
 
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
         """Return the fact key: all that determines the rollout, and neither gold nor place."""
         return digest(
             "rollout/1",
             {
-                "agent": [
-                    self.env.name,
-                    self.env.version,
-                    result_values(self.env.params, scorer=False),
-                ],
+                "agent": self._agent,
                 "item": item.input_digest,
                 "skill": text_digest(skill),
                 "target": dict(self.target.identity),
@@ -154,6 +151,8 @@ class Rollouts:
         self.scorer.require_judge(item for item, _ in todo)
         window: deque[asyncio.Task[Rollout]] = deque()
         running: set[asyncio.Task[Rollout]] = set()
+        # Told by each task once: `asyncio.wait` would look at all that run for each that ends.
+        finished: asyncio.Queue[asyncio.Task[Rollout]] = asyncio.Queue()
         try:
             while True:
                 # What is recorded comes first and alone: a caller that stops within it, as a
@@ -166,6 +165,7 @@ class Rollouts:
                     item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     task = asyncio.create_task(self._one(item, skill, repeat, told))
+                    task.add_done_callback(finished.put_nowait)
                     window.append(task)
                     running.add(task)
                 if not window:
@@ -174,10 +174,9 @@ class Rollouts:
                     running.discard(window[0])
                     yield window.popleft().result()
                     continue
-                finished, running = await asyncio.wait(
-                    running, return_when=asyncio.FIRST_COMPLETED
-                )
-                _raise_fatal(finished)
+                ended = await finished.get()
+                running.discard(ended)
+                _raise_fatal(ended)
         except asyncio.CancelledError:
             for task in window:
                 task.cancel()
@@ -290,8 +289,7 @@ def mean(values: Sequence[float]) -> float | None:
     return float(sum(map(Fraction, values), Fraction(0)) / len(values)) if values else None
 
 
-def _raise_fatal(tasks: Iterable[asyncio.Task[Rollout]]) -> None:
-    for task in tasks:
-        error = task.exception()
-        if error is not None:
-            raise error
+def _raise_fatal(task: asyncio.Task[Rollout]) -> None:
+    error = task.exception()
+    if error is not None:
+        raise error

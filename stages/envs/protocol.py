@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, cast
 
 from stages.core.errors import DataError
 from stages.core.item import Item
@@ -70,9 +70,8 @@ class Environment(Protocol):
         """
 
 
-@runtime_checkable
-class Judged(Protocol):
-    """What an environment has besides when a model may have to score it: see params `judge`."""
+class Judged(Environment, Protocol):
+    """An environment that a model may have to score; see the params `judge`."""
 
     def needs_judge(self, item: Item) -> bool:
         """Return whether no rule can score this item's answers."""
@@ -86,11 +85,12 @@ class Judged(Protocol):
 
 def needs_judge(env: Environment, item: Item) -> bool:
     """Return whether the answers to an item are for a judge."""
-    return isinstance(env, Judged) and env.needs_judge(item)
+    asks = getattr(env, "needs_judge", None)
+    return asks is not None and bool(asks(item))
 
 
 def case_of(env: Environment, item: Item, trajectory: Trajectory) -> Case | None:
     """Return what the judge is to be asked of a rollout; None where it is not."""
-    if not isinstance(env, Judged) or trajectory.ending in WITHOUT_ANSWER:
+    if trajectory.ending in WITHOUT_ANSWER or not needs_judge(env, item):
         return None
-    return env.case(item, trajectory) if env.needs_judge(item) else None
+    return cast(Judged, env).case(item, trajectory)
