@@ -146,6 +146,14 @@ def test_an_image_goes_as_bytes_checked_by_digest(tmp_path: Path) -> None:
         ask(replace(PLAIN, backend="openai", abilities=("vision",)), request)
 
 
+def test_a_conversation_is_refused_where_plain_completions_are_spoken() -> None:
+    with FaultServer() as server:
+        model = open_model("target", options_at("completions", server.url), environ=KEYS)
+        with pytest.raises(ModelConfigError, match="target.api: chat"):
+            asyncio.run(model.complete(Request(messages=(Message.text("user", "hi"),))))
+        assert server.calls == []
+
+
 def test_abilities_are_what_the_endpoint_surely_has() -> None:
     own = RoleOptions(backend="openai", model="m")
     assert abilities_of(own) == {"schema", "tools", "vision"}

@@ -12,7 +12,6 @@ import anthropic
 
 from stages.models import sdk
 from stages.models.classify import Endpoint
-from stages.models.openai_chat import present
 from stages.models.protocol import Decoding, Message, Part, Reply, Request
 from stages.models.wire import image_base64, model_name, without_reasoning
 
@@ -83,14 +82,14 @@ def messages_body(
 ) -> dict[str, Any]:
     """Return the body of a messages call, the model's name apart."""
     cap = _DEFAULT_MAX_TOKENS if decoding.max_tokens is None else decoding.max_tokens
-    body = present(
+    body = sdk.present(
         max_tokens=cap,
         system=_system(request.system, cache),
         messages=_messages(request),
         stop_sequences=list(decoding.stop) if decoding.stop else None,
         tools=[_tool(tool) for tool in request.tools] if request.tools else None,
     )
-    extra = present(temperature=decoding.temperature, top_p=decoding.top_p)
+    extra = sdk.present(temperature=decoding.temperature, top_p=decoding.top_p)
     if thinking == "enabled":
         body["thinking"] = {
             "type": "enabled",

@@ -16,8 +16,8 @@ from stages.core.errors import ParamError
 from stages.core.model_options import RoleOptions
 from stages.models.classify import Endpoint
 from stages.models.errors import ModelConfigError
-from stages.models.openai_chat import Dialect
 from stages.models.openai_clients import timeout_of, wire_for
+from stages.models.openai_wire import Dialect
 from stages.models.protocol import Decoding, Reply, Request
 from stages.models.registry import default_workers, require_key
 from stages.models.sdk import http_client

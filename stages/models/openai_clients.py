@@ -13,8 +13,9 @@ import openai
 from stages.core.model_options import RoleOptions
 from stages.models.classify import Endpoint
 from stages.models.identity import resolved_api
-from stages.models.openai_chat import Dialect, OpenAIChat, OpenAICompletions
+from stages.models.openai_chat import OpenAIChat, OpenAICompletions
 from stages.models.openai_responses import OpenAIResponses
+from stages.models.openai_wire import Dialect
 from stages.models.registry import default_workers, require_key
 from stages.models.sdk import http_client
 from stages.models.wire import Wire

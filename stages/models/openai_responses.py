@@ -11,43 +11,30 @@ from typing import Any
 import openai
 
 from stages.models import sdk
-from stages.models.classify import Endpoint
-from stages.models.openai_chat import present
+from stages.models.openai_wire import OpenAIWire, named_schema, usage_of
 from stages.models.protocol import Decoding, Message, Reply, Request
-from stages.models.wire import (
-    cut_at_stop,
-    image_url,
-    is_strict_schema,
-    model_name,
-    without_reasoning,
-)
+from stages.models.wire import cut_at_stop, image_url, model_name, without_reasoning
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAIWire):
     """One call to `/responses`."""
-
-    def __init__(self, client: openai.AsyncOpenAI, model: str, endpoint: Endpoint) -> None:
-        self._client, self._model, self._endpoint = client, model, endpoint
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
         body = responses_body(request, decoding)
         response = await sdk.call(
             openai,
-            self._endpoint,
-            lambda: self._client.responses.create(model=self._model, store=False, **body),
+            self.endpoint,
+            lambda: self.client.responses.create(model=self.model, store=False, **body),
         )
         return self._reply(response, decoding)
-
-    async def close(self) -> None:
-        await self._client.close()
 
     def _reply(self, response: Any, decoding: Decoding) -> Reply:
         output = getattr(response, "output", None)
         if not isinstance(output, list):
-            raise sdk.malformed(self._endpoint, "no output in the response")
+            raise sdk.malformed(self.endpoint, "no output in the response")
         if response.status == "failed":
-            raise sdk.malformed(self._endpoint, f"the response failed: {response.error}")
-        usage = usage_of(response.usage)
+            raise sdk.malformed(self.endpoint, f"the response failed: {response.error}")
+        usage = usage_of(response.usage, "input", "output")
         texts, refused = _texts(output)
         calls = tuple(
             {"id": item.call_id, "name": item.name, "arguments": sdk.arguments(item.arguments)}
@@ -75,7 +62,7 @@ def responses_body(request: Request, decoding: Decoding) -> dict[str, Any]:
 
     The API has no stop strings: the reply is cut at the first one instead.
     """
-    body = present(
+    body = sdk.present(
         instructions=request.system if request.system else None,
         input=_input(request),
         max_output_tokens=decoding.max_tokens,
@@ -88,15 +75,7 @@ def responses_body(request: Request, decoding: Decoding) -> dict[str, Any]:
             {"type": "function", "strict": False, **tool} for tool in request.tools
         ]
     if request.schema is not None:
-        schema = dict(request.schema)
-        body["text"] = {
-            "format": {
-                "type": "json_schema",
-                "name": "reply",
-                "schema": schema,
-                "strict": is_strict_schema(schema),
-            }
-        }
+        body["text"] = {"format": {"type": "json_schema", **named_schema(request.schema)}}
     return body
 
 
@@ -147,17 +126,3 @@ def _texts(output: list[Any]) -> tuple[list[str], bool]:
     parts = [part for item in output if item.type == "message" for part in item.content]
     refused = any(part.type == "refusal" for part in parts)
     return [part.text for part in parts if part.type == "output_text"], refused
-
-
-def usage_of(usage: Any) -> dict[str, int]:
-    """Return token counts; a provider that sends none gives an empty usage."""
-    if usage is None:
-        return {}
-    before = getattr(usage, "input_tokens_details", None)
-    after = getattr(usage, "output_tokens_details", None)
-    return {
-        "input": sdk.count(usage, "input_tokens"),
-        "output": sdk.count(usage, "output_tokens"),
-        "cached": sdk.count(before, "cached_tokens"),
-        "reasoning": sdk.count(after, "reasoning_tokens"),
-    }

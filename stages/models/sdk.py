@@ -96,6 +96,11 @@ def arguments_text(value: Mapping[str, Any]) -> str:
     return unparsed if isinstance(unparsed, str) else json.dumps(value, ensure_ascii=False)
 
 
+def present(**settings: Any) -> dict[str, Any]:
+    """Return the settings that are not None: what is absent is not sent."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
 def count(holder: Any, name: str) -> int:
     """Return a token count that an answer may leave out."""
     value = getattr(holder, name, None)
