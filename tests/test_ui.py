@@ -188,6 +188,20 @@ def test_the_state_tells_the_run(project: Project) -> None:
     assert state["now"]["tail"][-1].startswith(f"{len(project.training)} run: finished")
 
 
+def test_the_page_is_made_again_when_the_run_has_been_evaluated(tmp_path: Path) -> None:
+    made = make_project(tmp_path, {"epochs": 1, "batch_size": 4})
+    path = made.folder / watch.EVALUATION
+    evaluated = path.read_bytes()
+    path.unlink()
+    here = live(made.folder)
+    log = watch.logs(here.place)[0]
+    before, page = here.state(None)["revision"], here.pages.page(log)
+    assert "held-out" not in page
+    path.write_bytes(evaluated)
+    assert here.state(None)["revision"] != before
+    assert "held-out" in here.pages.page(log)
+
+
 def test_an_empty_project_has_a_page_too(tmp_path: Path) -> None:
     status, _, body = ask(guard(tmp_path), "/", OWN)
     assert status == 200

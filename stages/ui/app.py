@@ -113,7 +113,7 @@ class Live:
             "runs": [[one.name, one.running] for one in watch.logs(self.place)],
             "running": running,
             "events": len(events),
-            "revision": list(log.stamp()) if log is not None else None,
+            "revision": None if log is None else watch.revision(self.place, log),
             "now": watch.now(events, running=running),
             "usage": watch.usage(self.place),
             "process": self.runner.state(),

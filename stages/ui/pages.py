@@ -27,7 +27,7 @@ from stages.history.events import Event
 from stages.outputs import facts_named
 from stages.store.facts import FactStore
 from stages.store.place import Place
-from stages.ui.watch import Log, Stamp, evaluation
+from stages.ui.watch import Log, Stamp, evaluation, revision
 
 FindRuns = Callable[[], Mapping[str, Sequence[Event]]]
 
@@ -37,7 +37,7 @@ class Pages:
 
     def __init__(self, place: Place, find_runs: FindRuns) -> None:
         self._place, self._find_runs = place, find_runs
-        self._kept: tuple[Stamp, str] | None = None
+        self._kept: tuple[tuple[Stamp, Stamp], str] | None = None
 
     def page(self, log: Log | None) -> str:
         """Return the page of `log`, or one that says that there is none yet.
@@ -47,7 +47,7 @@ class Pages:
         """
         if log is None:
             return _filled(empty_screen(), None)
-        stamp = log.stamp()
+        stamp = revision(self._place, log)
         if self._kept is not None and self._kept[0] == stamp:
             return self._kept[1]
         events = log.events()

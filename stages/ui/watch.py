@@ -38,6 +38,8 @@ NEXT = {
     "candidate.built": "gate",
     "gate.judged": "gate",
 }
+# And after rollouts, by their purpose; after others it reflects.
+AFTER = {"baseline": "rollout", "selection": "gate"}
 Stamp = tuple[str, int, int]
 
 
@@ -84,6 +86,11 @@ def logs(place: Place) -> list[Log]:
     return [*on, *standing, *(log for log in live if not log.running)]
 
 
+def revision(place: Place, log: Log) -> tuple[Stamp, Stamp]:
+    """Return what changes whenever the page of `log` would: the log, or an evaluation."""
+    return log.stamp(), Log("evaluation", place.workspace / EVALUATION).stamp()
+
+
 def evaluation(place: Place, training: Sequence[Event]) -> list[Event]:
     """Return the evaluation log that goes on from `training`; [] when it belongs elsewhere."""
     try:
@@ -127,7 +134,7 @@ def usage(place: Place) -> Mapping[str, Any] | None:
 
 def _stage(event: Event) -> str | None:
     if event.type == "rollouts.scored":
-        return "gate" if event.data["purpose"] == "selection" else "reflect"
+        return AFTER.get(event.data["purpose"], "reflect")
     return NEXT.get(event.type)
 
 
