@@ -23,6 +23,7 @@ ROUTES = (
 )  # fmt: skip
 SEEN = ("", "steps", "skill", "audit", "audit/step/1", "audit/epoch/2", "items", "items/2",
         "epochs", "cost", "runs", "trust", "log")  # fmt: skip
+A4_PIXELS = 718  # the width of a page within its margins
 # Elements whose text is cut at their own edge, unless they scroll, wrap or are meant to be cut.
 CLIPPED = """() => [...document.querySelectorAll('main *, header *')].filter((node) => {
   if (!node.offsetParent || node.closest('.quiet, .gist, svg, nav')) return false;
@@ -200,6 +201,8 @@ def test_on_paper_stand_all_panels_but_the_audit_and_the_log(
     for name in ("nav", "theme", "audit", "log"):
         assert not watched.page.is_visible(f"#{name}")
     assert watched.page.evaluate("getComputedStyle(document.body).color") == "rgb(0, 0, 0)"
+    watched.page.set_viewport_size({"width": A4_PIXELS, "height": 900})
+    assert watched.page.evaluate("document.documentElement.scrollWidth") <= A4_PIXELS
 
 
 def test_a_chart_of_many_steps_is_read_at_the_pointer(
