@@ -15,6 +15,8 @@ from pathlib import Path
 from stages.core.errors import SkilltrailError
 from stages.core.params import Params, seed_skill_path
 from stages.data.freeze import data_warnings
+from stages.envs.equipped import Equipped
+from stages.envs.protocol import Environment
 from stages.leftovers import Leftovers, find_leftovers
 from stages.models.judge import read_rubric
 from stages.models.weights import find_weights
@@ -45,8 +47,23 @@ def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
         return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
     checks += [Check("params", OK, "params.yaml is sound"), model_check(params)]
     checks += [seed_check(params, place.workspace), *judge_checks(params, place.workspace)]
+    checks += software_checks(environment_of(params))
     checks += data_checks(params, place.workspace)
     return [*checks, untracked_check(params, place.root, queue=queue)]
+
+
+def software_checks(environment: Environment) -> list[Check]:
+    """Check what an environment needs besides Python; [] where it finds all."""
+    lacks = environment.lacks() if isinstance(environment, Equipped) else ()
+    return [
+        Check(
+            f"{environment.name}: {one.what}",
+            FAULT if one.needed else WARNING,
+            one.found,
+            one.remedy,
+        )
+        for one in lacks
+    ]
 
 
 def python_check() -> Check:

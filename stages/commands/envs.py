@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from stages.commands.checks import FAULT, OK, Check
+from stages.commands.checks import FAULT, OK, Check, software_checks
 from stages.console import emit_json, say
 from stages.core.errors import SkilltrailError
 from stages.core.params_read import FILE
@@ -15,13 +15,14 @@ from stages.data.find import NOTHING, find_source, shown
 from stages.data.importing import import_splits
 from stages.data.load import load_items
 from stages.envs.contract import check_contract, parser_of
+from stages.envs.equipped import Equipped
 from stages.envs.protocol import Environment
 from stages.envs.registry import environment_class
 from stages.envs.scaffold import new_environment
 from stages.store.place import find_place
 from stages.workspace import environment_of, load_params
 
-N_ITEMS = 3  # items the contract is checked with
+N_ITEMS = 3  # items the contract is checked with; 1 where a rollout needs a world of its own
 
 
 def register(app: typer.Typer) -> None:
@@ -101,15 +102,19 @@ def contract_checks(root: Path, name: str) -> list[Check]:
         UsageError: there is no such environment.
     """
     environment = _environment(root, name)
-    checks = _file_checks(root, name)
+    lacking = software_checks(environment)
+    checks = [*_file_checks(root, name), *lacking]
     try:
         source = find_source(root, name, NOTHING, NOTHING)
         loaded = load_items(source, environment, root)
     except SkilltrailError as error:
         return [*checks, Check(f"{name}: items", FAULT, str(error), "Correct the file")]
+    if any(check.verdict == FAULT for check in lacking):  # no rollouts, so nothing to check
+        return [*checks, Check(f"{name}: items", OK, f"{len(loaded)} items are read")]
     first = loaded[0]
     parse = parser_of(environment, first.record, first.where)
-    found = check_contract(environment, [one.item for one in loaded[:N_ITEMS]], parse)
+    n_items = 1 if isinstance(environment, Equipped) else N_ITEMS
+    found = check_contract(environment, [one.item for one in loaded[:n_items]], parse)
     return checks + [
         Check(f"{name}: {one.name}", OK if one.sound else FAULT, one.found, one.remedy)
         for one in found

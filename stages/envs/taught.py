@@ -24,6 +24,10 @@ class Taught:
         return load_catalogue(Path(inspect.getfile(type(self))).with_name("rules.yaml"))
 
     def traits(self, item: Item) -> frozenset[str]:
-        """Return the words of the item's question, and its task type in brackets."""
+        """Return the words of what the item asks, and its task type in brackets."""
         kind = [] if item.task_type is None else [f"<{item.task_type}>"]
-        return question_words(item.input["question"]) | frozenset(kind)
+        return question_words(self.asked(item)) | frozenset(kind)
+
+    def asked(self, item: Item) -> str:
+        """Return what the item asks for, in words."""
+        return str(item.input["question"])

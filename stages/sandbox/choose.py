@@ -13,7 +13,7 @@ from stages.sandbox.protocol import Sandbox, SandboxError
 KINDS = ("bubblewrap", "none")
 
 _PROBE = ("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
-_REMEDY = (
+REMEDY = (
     "Install it (Debian, Ubuntu: `apt-get install bubblewrap`; it needs Linux and a kernel "
     "that lets it make namespaces), or set `sandbox: none` in the environment's params to run "
     "the model's code WITHOUT isolation: it may then read, change and send whatever you can"
@@ -33,7 +33,7 @@ def open_sandbox(kind: str, hidden: tuple[Path, ...] = ()) -> Sandbox:
         return Bare()
     fault = why_not()
     if fault is not None:
-        raise SandboxError("model-written code needs the sandbox bubblewrap", fault, _REMEDY)
+        raise SandboxError("model-written code needs the sandbox bubblewrap", fault, REMEDY)
     for folder in hidden:
         if shows(folder):
             raise SandboxError(

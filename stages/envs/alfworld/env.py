@@ -22,13 +22,21 @@ from stages.core.score import Score
 from stages.core.trajectory import Trajectory, Turn
 from stages.envs import fields
 from stages.envs.alfworld.actions import command_in, first_line, is_well_formed
-from stages.envs.alfworld.engine import Engine, Game, State, TextWorldEngine
+from stages.envs.alfworld.engine import (
+    HOW_TO_INSTALL,
+    Engine,
+    Game,
+    State,
+    TextWorldEngine,
+    missing,
+)
 from stages.envs.alfworld.games import find_game, task_type_of
 from stages.envs.asking import system_text, total_usage
+from stages.envs.equipped import Lack
 from stages.envs.files import data_folders, file_digest, find_known
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.taught import Taught
 from stages.models.protocol import Decoding, Message, Model, Reply, Request
 
 _HERE = Path(__file__).parent
@@ -60,7 +68,7 @@ class AlfworldParams:
     limits: AlfworldLimits = field(default_factory=AlfworldLimits)
 
 
-class Alfworld:
+class Alfworld(Taught):
     """The environment; `params` are its typed options, `engine` plays the games."""
 
     name: ClassVar[str] = "alfworld"
@@ -183,10 +191,16 @@ class Alfworld:
         commands = item.extra.get("walkthrough")
         return "\n".join(commands) if isinstance(commands, list) else None
 
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
+    def asked(self, item: Item) -> str:
+        """Return the task in words, "" where only the game itself knows it."""
+        task = item.input["task"]
+        return "" if task is None else str(task)
+
+    def lacks(self) -> list[Lack]:
+        """Return the game engine where it is not installed."""
+        absent = ", ".join(missing())
+        found = f"not installed: {absent}"
+        return [Lack("game engine", found, HOW_TO_INSTALL)] if absent else []
 
     def example(self, item: Item) -> str | None:
         """Return the commands that win as a paragraph, where the item has them."""

@@ -23,6 +23,7 @@ from stages.core.params_knob import knob
 from stages.core.score import Score
 from stages.core.trajectory import Trajectory
 from stages.envs import fields
+from stages.envs.equipped import Lack
 from stages.envs.files import data_folders, find_known
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
@@ -39,10 +40,10 @@ from stages.envs.spreadsheet.judge import (
 )
 from stages.envs.spreadsheet.react import work_with_tools
 from stages.envs.spreadsheet.reader import preview
-from stages.envs.spreadsheet.recalculate import Recalculator
-from stages.envs.teaching import Catalogue, load_catalogue
+from stages.envs.spreadsheet.recalculate import HOW_TO_INSTALL, Recalculator, program
+from stages.envs.taught import Taught
 from stages.models.protocol import File, Model
-from stages.sandbox.choose import KINDS, open_sandbox
+from stages.sandbox.choose import KINDS, REMEDY, open_sandbox, why_not
 from stages.sandbox.protocol import Sandbox
 
 _HERE = Path(__file__).parent
@@ -101,7 +102,7 @@ class SpreadsheetParams:
     limits: SpreadsheetLimits = field(default_factory=SpreadsheetLimits)
 
 
-class Spreadsheet:
+class Spreadsheet(Taught):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "spreadsheet"
@@ -160,6 +161,8 @@ class Spreadsheet:
         """Judge the kept cells: hard = all cases pass, soft = the share that does."""
         if trajectory.ending not in ("answered", "truncated"):
             return Score.scored(0.0, 0.0, trajectory.ending)
+        if "cases" not in trajectory.extra:
+            return Score.scored(0.0, 0.0, "no_code")
         verdicts = self.verdicts(item, trajectory)
         hard, soft = case_scores([verdict.passes for verdict in verdicts])
         reason = reason_of(verdicts)
@@ -207,10 +210,9 @@ class Spreadsheet:
                 )
         return "\n".join(lines)
 
-    @cached_property
-    def catalogue(self) -> Catalogue:
-        """Failure types and instruction lines, from `rules.yaml`."""
-        return load_catalogue(_HERE / "rules.yaml")
+    def asked(self, item: Item) -> str:
+        """Return the instruction."""
+        return str(item.input["instruction"])
 
     def example(self, item: Item) -> str | None:
         """Return a solved item as a paragraph, where its record has a `solution`."""
@@ -233,6 +235,15 @@ class Spreadsheet:
     @cached_property
     def _recalculator(self) -> Recalculator:
         return Recalculator(self._sandbox, self.params.recalculate)
+
+    def lacks(self) -> list[Lack]:
+        """Return the sandbox and LibreOffice where they are asked for and not there."""
+        fault = why_not() if self.params.sandbox == "bubblewrap" else None
+        lacking = [] if fault is None else [Lack("sandbox", fault, REMEDY)]
+        if self.params.recalculate and program() is None:
+            found = "no LibreOffice: a formula without a value counts as wrong (no_value)"
+            lacking.append(Lack("recalculation", found, HOW_TO_INSTALL, needed=False))
+        return lacking
 
     def _paths(self, item: Item) -> list[Path]:
         named = zip(item.extra["files"], item.input["cases"], strict=True)

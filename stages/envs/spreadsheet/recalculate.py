@@ -13,9 +13,18 @@ from pathlib import Path
 
 from stages.sandbox.protocol import Job, Limits, Sandbox
 
+HOW_TO_INSTALL = (
+    "Debian, Ubuntu: `apt-get install --no-install-recommends libreoffice-calc` (200 MB), or "
+    " envs.spreadsheet.recalculate: false"
+)
 _LIMITS = Limits(wall_s=180, cpu_s=150, memory_mb=4096, processes=200, file_mb=40, disk_mb=256)
 _FORMAT = "xlsx:Calc MS Excel 2007 XML"
 _SHOWN = ("/etc/fonts", "/etc/libreoffice", "/usr/share", "/var/cache/fontconfig", "/opt")
+
+
+def program() -> str | None:
+    """Return LibreOffice's program, or None where it is not installed."""
+    return shutil.which("soffice")
 
 
 @dataclass
@@ -28,11 +37,11 @@ class Recalculator:
 
     async def version(self) -> str | None:
         """Return the program's name and version, or None when it is off or not installed."""
-        program = shutil.which("soffice")
-        if not self.enabled or program is None:
+        office = program()
+        if not self.enabled or office is None:
             return None
         if self._version is None:
-            ran = await self.sandbox.run(self._job(program, ("--version",), {}))
+            ran = await self.sandbox.run(self._job(office, ("--version",), {}))
             self._version = " ".join(ran.stdout.split()[:2]) if ran.ok else None
         return self._version
 
@@ -41,18 +50,18 @@ class Recalculator:
 
         One that LibreOffice could not convert stays as it is.
         """
-        program = shutil.which("soffice")
-        if program is None or not books:
+        office = program()
+        if office is None or not books:
             return dict(books)
         files = {f"in/{name}.xlsx": content for name, content in books.items()}
         arguments = ("--convert-to", _FORMAT, "--outdir", "out", *files)
-        ran = await self.sandbox.run(self._job(program, arguments, files))
+        ran = await self.sandbox.run(self._job(office, arguments, files))
         return {
             name: ran.files.get(f"out/{name}.xlsx", content) for name, content in books.items()
         }
 
-    def _job(self, program: str, arguments: tuple[str, ...], files: Mapping[str, bytes]) -> Job:
-        real = str(Path(program).resolve())
+    def _job(self, office: str, arguments: tuple[str, ...], files: Mapping[str, bytes]) -> Job:
+        real = str(Path(office).resolve())
         fixed = ("--headless", "--norestore", "-env:UserInstallation=file:///tmp/profile")
         shown = tuple(path for name in _SHOWN if (path := Path(name)).is_dir())
         return Job((real, *fixed, *arguments), files, ".", _LIMITS, shown)
