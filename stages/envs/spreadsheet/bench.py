@@ -83,9 +83,8 @@ class Bench:
             for case, ran in enumerate(runs)
             if ran.ok and OUTPUT in ran.files
         }
-        found = await self.read(
-            {**outputs, **{f"input{case}": data for case, data in enumerate(self.inputs)}}
-        )
+        inputs = {f"input{case}": data for case, data in enumerate(self.inputs)}
+        found = await self.read({**outputs, **inputs}) if outputs else {}
         recalculated = None
         if any(read.get("formulas") for name, read in found.items() if name in outputs):
             recalculated = await self.recalculator.version()

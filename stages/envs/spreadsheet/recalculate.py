@@ -15,7 +15,7 @@ from stages.sandbox.protocol import Job, Limits, Sandbox
 
 HOW_TO_INSTALL = (
     "Debian, Ubuntu: `apt-get install --no-install-recommends libreoffice-calc` (200 MB), or "
-    " envs.spreadsheet.recalculate: false"
+    "envs.spreadsheet.recalculate: false"
 )
 _LIMITS = Limits(wall_s=180, cpu_s=150, memory_mb=4096, processes=200, file_mb=40, disk_mb=256)
 _FORMAT = "xlsx:Calc MS Excel 2007 XML"
