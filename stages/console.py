@@ -21,6 +21,7 @@ from rich.text import Text
 
 from stages.core.canon import clean
 from stages.core.errors import SkilltrailError, UsageError
+from stages.core.hidden import spelled_out
 from stages.core.redact import Redactor
 from stages.models.environ import redactor
 
@@ -30,9 +31,8 @@ UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def safe(text: str) -> str:
-    """Return `text` with control characters and direction marks spelled out (`\\x1b`)."""
-    text = clean(text).replace("\r\n", "\n")
-    return UNSAFE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
+    """Return `text` with control characters and direction marks spelled out (`\\u{1b}`)."""
+    return spelled_out(clean(text).replace("\r\n", "\n"), UNSAFE)
 
 
 def prepare_streams() -> None:

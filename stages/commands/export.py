@@ -126,7 +126,9 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ModuleNotFoundError as error:
         raise UsageError(
-            "--parquet", f"{error.name} is not installed", "pip install pyarrow, or use --csv"
+            "--parquet",
+            f"{error.name} is not installed",
+            "Run `pip install pyarrow`, or use --csv",
         ) from error
     if str(path) == "-":
         raise UsageError("--parquet -", "Parquet is no text", "Name a file")
@@ -153,7 +155,9 @@ def _write_curve(path: Path, training: Sequence[Event]) -> None:
         resvg = import_module("resvg_py")
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"--curve {path}", "resvg_py is not installed", "pip install resvg_py, or use .svg"
+            f"--curve {path}",
+            "resvg_py is not installed",
+            "Run `pip install resvg_py`, or use .svg",
         ) from error
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(bytes(resvg.svg_to_bytes(svg_string=drawn, zoom=2)))

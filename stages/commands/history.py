@@ -141,7 +141,7 @@ def rebuild(as_json: JSON = False) -> None:
     here = project()
     door = GitDoor.find(here.root)
     if door is None:
-        raise UsageError("skilltrail rebuild", "this project is not in git", "git init")
+        raise UsageError("skilltrail rebuild", "this project is not in git", "Run `git init`")
     logs = [scan_log(path) for path in live_logs(here)]
     if (here.workspace / EVENTS).exists():
         logs.append(scan_log(here.workspace / EVENTS))

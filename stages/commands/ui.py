@@ -35,7 +35,7 @@ def ui(
         from stages.ui.server import guarded, listen, new_token, serve
     except ModuleNotFoundError as error:
         raise UsageError(
-            "`skilltrail ui`", f"{error.name} is not installed", 'pip install -e ".[ui]"'
+            "`skilltrail ui`", f"{error.name} is not installed", 'Run `pip install -e ".[ui]"`'
         ) from error
     place = find_place()
     here = Project(place.workspace, place.root)

@@ -103,7 +103,7 @@ def load_catalogue(path: Path) -> Catalogue:
         raise DataError(
             f"the rule catalogue {path.name}",
             "no mapping 'failure_types'",
-            "see stages/envs/teaching.py for the form",
+            "See stages/envs/teaching.py for the form",
         )
     return Catalogue(tuple(_failure_type(path, name, spec) for name, spec in types.items()))
 
@@ -117,7 +117,7 @@ def _failure_type(path: Path, name: str, spec: Any) -> FailureType:
         raise DataError(
             f"the rule catalogue {path.name}, failure type {name!r}",
             repr(spec),
-            "give it `means` (text), `reasons` and `lines` (lists)",
+            "Give it `means` (text), `reasons` and `lines` (lists)",
         )
     return FailureType(
         name=str(name),

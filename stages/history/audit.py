@@ -45,7 +45,8 @@ def audit_line(story: Story, wanted: int | str, line: int, evidence: Evidence) -
     """
     rows = blame(story, wanted)
     if not 1 <= line <= len(rows):
-        raise UsageError(f"line {line}", f"version {wanted} has {len(rows)} lines")
+        found = f"version {wanted} has {len(rows)} lines"
+        raise UsageError(f"line {line}", found, "`skilltrail blame` numbers them")
     row = rows[line - 1]
     trial = trial_of_version(story, row.version)
     subject = f"line {line} of {wanted}"
@@ -80,7 +81,11 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
         _audit(story, trial, subject, evidence) for trial in _in_vain(story, text, wanted)
     ]
     if not found:
-        raise UsageError(subject, "no version and no proposal of this run has a line with it")
+        raise UsageError(
+            subject,
+            "no version and no proposal of this run has a line with it",
+            "Quote a part of one line as it stands in the skill",
+        )
     return found
 
 

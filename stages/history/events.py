@@ -110,7 +110,7 @@ def make_event(type: str, data: Mapping[str, Any], *, seq: int, prev: str | None
         id = hashlib.sha256(canonical(body).encode()).hexdigest()
     except (TypeError, ValueError) as error:
         raise FaultError(
-            f"event {seq} ({type})", str(error), "record JSON values only"
+            f"event {seq} ({type})", str(error), "Record JSON values only"
         ) from error
     event = {**body, "id": id}
     check_schema(event, f"event {seq} ({type})")
@@ -128,12 +128,12 @@ def parse_event(line: bytes, where: str) -> Event:
         raise FaultError(where, "is not an event line")
     if int(match["v"]) != VERSION:
         raise FaultError(
-            where, f"has version {int(match['v'])}", "read it with a newer Skilltrail"
+            where, f"has version {int(match['v'])}", "Read it with a newer Skilltrail"
         )
     cut = match.start()
     id = match["id"].decode()
     if hashlib.sha256(line[:cut] + line[cut + _ID_BYTES :]).hexdigest() != id:
-        raise FaultError(where, "its id does not match its content", "the line was changed")
+        raise FaultError(where, "its id does not match its content", "The line was changed")
     prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
     return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
 
@@ -176,7 +176,7 @@ def check_schema(event: Mapping[str, Any], where: str) -> None:
     error = next(iter(validator.iter_errors(event)))
     path = ".".join(str(part) for part in error.instance_path)
     found = f"field {path!r}: {error.message}" if path else error.message
-    raise FaultError(where, _short(found), f"see schemas/events/{event['type']}.schema.json")
+    raise FaultError(where, _short(found), f"See schemas/events/{event['type']}.schema.json")
 
 
 def _short(text: str, most: int = 400) -> str:

@@ -52,7 +52,7 @@ def scan_log(path: Path, *, after: Event | None = None, continues: bool = False)
         raise FaultError(
             f"{path.name}, line {number}",
             "the last line is not finished",
-            "start the run again: it repairs the line and goes on from there",
+            "Start the run again: it repairs the line and goes on from there",
         )
     return list(chained(data.split(b"\n")[:-1], path.name, after, continues))
 
@@ -179,7 +179,7 @@ def _bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError as error:
         raise FaultError(
-            f"event log {path.name}", "there is none", "train first: dvc repro"
+            f"event log {path.name}", "there is none", "Train first: dvc repro"
         ) from error
 
 

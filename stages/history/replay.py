@@ -144,5 +144,5 @@ def version_of(events: Iterable[Event], wanted: int | str) -> Version:
         if version.number == number:
             return version
     raise UsageError(
-        f"version {number}", f"the log holds 0 to {found[-1].number}", "choose one of them"
+        f"version {number}", f"the log holds 0 to {found[-1].number}", "Choose one of them"
     )

@@ -167,10 +167,14 @@ def find_skill(project: Project, name: str) -> Skill:
         return _version(name, story, word)
     try:
         return _version(name, open_source(project, name).story, "last")
-    except UsageError:
+    except UsageError as error:
         text = _committed_skill(project, name)
         if text is None:
-            raise
+            raise UsageError(
+                f"skill {name!r}",
+                "no file, version, run, DVC experiment or git revision has that name",
+                "Name a file, vN, seed, best, last or RUN:vN; `skilltrail runs` lists the runs",
+            ) from error
         return Skill(name, text)
 
 

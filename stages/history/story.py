@@ -64,12 +64,11 @@ class Story:
         Raises:
             UsageError: there is no such patch.
         """
-        number = id.removeprefix("p")
-        if number.isdigit():
-            event = self.at(int(number))
-            if event.type in CARRIERS:
+        for event in self.of_type(*CARRIERS):
+            if id == f"p{event.seq}":
                 return event
-        raise UsageError(f"patch {id!r}", "the log has no such patch", "See `skilltrail log`")
+        remedy = "`skilltrail log --type patch.proposed` lists those that were proposed"
+        raise UsageError(f"patch {id!r}", "the log has no such patch", remedy)
 
     def edit(self, id: str) -> Edit:
         """Return the edit with this id (`<seq>.<index>`).
@@ -78,7 +77,8 @@ class Story:
             UsageError: there is no such edit.
         """
         seq, dot, index = id.partition(".")
-        if dot and seq.isdigit() and index.isdigit():
+        known = seq.isdigit() and 0 <= int(seq) - self._first < len(self.events)
+        if dot and known and index.isdigit():
             event = self.at(int(seq))
             if event.type in CARRIERS and int(index) < len(event.data["edits"]):
                 return Edit.from_json(event.data["edits"][int(index)])

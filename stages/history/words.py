@@ -7,19 +7,14 @@ characters and direction marks made visible, and cut to a length.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from stages.core.hidden import spelled_out
 from stages.history.events import Event
 
 Data = Mapping[str, Any]
-# Characters that do not show, move the cursor or turn the direction of text. A fixed list, not
-# Unicode categories: those differ between Python versions, and commits with them.
-_HIDDEN = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
 
 
 def sentence(event: Event, version: int | None) -> str:
@@ -38,20 +33,15 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
 def visible(text: str, most: int = 60) -> str:
     """Return the first `most` characters of `text` as one line that shows what it holds."""
     cut = text[:most]
-    shown = _HIDDEN.sub(_escaped, cut)
+    shown = "⏎".join(spelled_out(line) for line in cut.split("\n"))
     return f"{shown}…" if len(cut) < len(text) else shown
 
 
 def visible_block(text: str) -> str:
     """Return `text` with its lines kept and every other hidden character spelled out."""
     return "\n".join(
-        "\t".join(_HIDDEN.sub(_escaped, part) for part in line.split("\t"))
-        for line in text.split("\n")
+        "\t".join(spelled_out(part) for part in line.split("\t")) for line in text.split("\n")
     )
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return "⏎" if match[0] == "\n" else f"\\u{{{ord(match[0]):x}}}"
 
 
 def score(value: float | None) -> str:

@@ -178,7 +178,7 @@ def _start(weights: Path, n_ctx: int) -> Any:
         import xllamacpp
     except ImportError as error:
         raise ModelConfigError(
-            "backend 'local'", "xllamacpp is not installed", "run `make setup`, or install it"
+            "backend 'local'", "xllamacpp is not installed", "Run `make setup`, or install it"
         ) from error
     params = xllamacpp.CommonParams()
     params.model.path = str(weights)
@@ -199,5 +199,5 @@ def _start(weights: Path, n_ctx: int) -> Any:
         return xllamacpp.Server(params)
     except RuntimeError as error:
         raise ModelConfigError(
-            f"model {weights.name!r}", str(error), "give a GGUF file that llama.cpp can load"
+            f"model {weights.name!r}", str(error), "Give a GGUF file that llama.cpp can load"
         ) from error

@@ -49,10 +49,10 @@ def local_model(
         ModelConfigError: the weights are not there.
     """
     if style not in STYLES:
-        raise ParamError("style of backend 'local'", repr(style), f"choose of {STYLES}")
+        raise ParamError("style of backend 'local'", repr(style), f"Choose of {STYLES}")
     if workers < 0 or n_ctx < 1:
         found = f"workers {workers}, n_ctx {n_ctx}"
-        raise ParamError("backend 'local'", found, "give workers >= 0 and n_ctx >= 1")
+        raise ParamError("backend 'local'", found, "Give workers >= 0 and n_ctx >= 1")
     return LocalModel(find_weights(model), style, workers or _usable_cores(), n_ctx, decoding)
 
 
@@ -142,7 +142,7 @@ class LocalModel:
         decoding = dataclasses.replace(request.decoding, **set_here)
         if decoding.effort is not None:
             raise ModelConfigError(
-                "effort for backend 'local'", decoding.effort, "leave it unset: it has none"
+                "effort for backend 'local'", decoding.effort, "Leave it unset: it has none"
             )
         if decoding.seed is None:
             seed = int(request.key(self.identity)[:16], 16)
@@ -160,7 +160,7 @@ def joined(front: str, prompt: str) -> str:
 def _body(request: Request, style: str, decoding: Decoding) -> tuple[str, bool, dict[str, Any]]:
     """Return the front part, whether this is a chat, and what is sent to llama.cpp."""
     if request.tools:
-        raise ModelConfigError("tools for backend 'local'", "it has none", "choose another")
+        raise ModelConfigError("tools for backend 'local'", "it has none", "Choose another")
     front = clean(request.system)
     sampling: dict[str, Any] = {
         "temperature": 0.0 if decoding.temperature is None else decoding.temperature,
@@ -176,7 +176,7 @@ def _body(request: Request, style: str, decoding: Decoding) -> tuple[str, bool, 
     if request.prompt is not None and style == "completion":
         prompt = joined(front, clean(request.prompt))
         if not prompt:
-            raise ModelConfigError("call to the local model", "an empty prompt", "send text")
+            raise ModelConfigError("call to the local model", "an empty prompt", "Send text")
         return front, False, {**sampling, "prompt": prompt}
     messages = request.messages
     if request.prompt is not None:
@@ -190,15 +190,15 @@ def _checked(schema: dict[str, Any]) -> dict[str, Any]:
     try:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
-        raise ModelConfigError("schema of a request", error.message, "correct it") from error
+        raise ModelConfigError("schema of a request", error.message, "Correct it") from error
     return schema
 
 
 def _message(message: Message) -> dict[str, str]:
     if message.tool_calls or message.role == "tool":
-        raise ModelConfigError("tools for backend 'local'", "it has none", "choose another")
+        raise ModelConfigError("tools for backend 'local'", "it has none", "Choose another")
     if any(part.image is not None for part in message.parts):
-        raise ModelConfigError("image for backend 'local'", "it reads text only", "send text")
+        raise ModelConfigError("image for backend 'local'", "it reads text only", "Send text")
     text = "\n".join(part.text for part in message.parts)
     return {"role": message.role, "content": clean(text)}
 

@@ -48,12 +48,12 @@ def find_weights(model: str, package: str = PACKAGE) -> Weights:
     asked = f"model {model!r} of backend 'local'"
     if not path.is_file():
         raise ModelConfigError(
-            asked, "no such file", f"give the path of a GGUF file, or {EMBEDDED!r}"
+            asked, "no such file", f"Give the path of a GGUF file, or {EMBEDDED!r}"
         )
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise ModelConfigError(
-                asked, "not a GGUF file", "give a model that is converted for llama.cpp"
+                asked, "not a GGUF file", "Give a model that is converted for llama.cpp"
             )
     return Weights(path, sha256_of(path))
 

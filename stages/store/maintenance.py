@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from stages.core.errors import SkilltrailError
 from stages.store import database
 from stages.store.exports import drop_kind, shard_files
 from stages.store.facts import FactStore
@@ -63,6 +64,10 @@ def store_stats(root: Path, folders: Iterable[Path] = ()) -> StoreStats:
         SkilltrailError: the store cannot be used.
     """
     path = root / STATE / database.FILE
+    if path.parent.exists() and not path.parent.is_dir():
+        raise SkilltrailError(
+            f"The folder {path.parent}", "a file stands in its place", "Move the file away"
+        )
     rows = dict.fromkeys(KINDS, 0)
     sizes = dict.fromkeys(KINDS, 0)
     claims = 0

@@ -37,7 +37,7 @@ class RulesOptimizer:
             raise UsageError(
                 f"optimizer.backend: rules with env {env.name!r}",
                 "this environment has no rule catalogue and no worked examples",
-                "choose a prompted optimizer backend, or give it what stages/envs/teaching.py"
+                "Choose a prompted optimizer backend, or give it what stages/envs/teaching.py"
                 " asks for",
             )
         self._env: Teachable = env
