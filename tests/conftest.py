@@ -1,6 +1,7 @@
 """What holds for every test: the same examples each time, no DVC around it, no network.
 
-A connection to any address but loopback is an error.
+A connection to any address but loopback is an error. Programs that tests start inherit a proxy
+at which nobody listens, and DVC's word that it reports nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +23,16 @@ settings.load_profile("default")
 for _name in [name for name in os.environ if name.startswith("DVC_")]:
     del os.environ[_name]
 
+for _name in ("http_proxy", "https_proxy", "all_proxy"):
+    os.environ[_name] = os.environ[_name.upper()] = "http://127.0.0.1:9"
+for _name in ("no_proxy", "NO_PROXY"):
+    os.environ[_name] = "localhost,127.0.0.1,::1"
+os.environ["DVC_NO_ANALYTICS"] = "1"
+
+
+_BY_SOCKET = ("socket.connect", "socket.sendto", "socket.sendmsg")
+_REACHING = (*_BY_SOCKET, "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
+
 
 def _is_local(host: str) -> bool:
     try:
@@ -31,13 +42,13 @@ def _is_local(host: str) -> bool:
 
 
 def _refuse_the_world(event: str, args: tuple[Any, ...]) -> None:
-    if event not in ("socket.connect", "socket.sendto", "socket.getaddrinfo"):
+    if event not in _REACHING:
         return
-    address = args[0] if event == "socket.getaddrinfo" else args[1]
+    address = args[1] if event in _BY_SOCKET else args[0]
     host = address[0] if isinstance(address, tuple) else address
     if isinstance(host, bytes):
         host = host.decode("ascii", "replace")
-    is_path = event != "socket.getaddrinfo" and not isinstance(address, tuple)
+    is_path = event in _BY_SOCKET and not isinstance(address, tuple)
     if host is not None and not is_path and not _is_local(str(host)):
         raise PermissionError(f"tests may not reach beyond loopback, asked for {host}")
 
