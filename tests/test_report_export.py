@@ -87,6 +87,51 @@ def test_parquet_is_written_or_its_lack_is_said(project: Project, tmp_path: Path
         assert target.read_bytes().startswith(b"PAR1")
 
 
+@pytest.mark.parametrize("name", sorted(TABLES))
+def test_parquet_and_json_hold_the_same_rows_as_the_log(
+    project: Project, tmp_path: Path, name: str
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs pip install pyarrow")
+    table, plain = tmp_path / "a.parquet", tmp_path / "a.json"
+    done = skilltrail(
+        project, "export", "--table", name, "--parquet", str(table), "--json", str(plain)
+    )
+    assert done.returncode == 0, done.stderr
+    rows = table_of(name, project.training, project.evaluation)
+    assert parquet.read_table(table).to_pylist() == rows
+    assert json.loads(plain.read_text("utf-8")) == rows
+
+
+def test_the_curve_is_a_png_or_the_lack_is_said(project: Project, tmp_path: Path) -> None:
+    target = tmp_path / "curve.png"
+    done = skilltrail(project, "export", "--curve", str(target))
+    if importlib.util.find_spec("resvg_py") is None:
+        assert done.returncode == 2
+        assert b"pip install resvg_py" in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+        assert target.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert skilltrail(project, "export", "--curve", "curve.gif").returncode == 2
+
+
+def test_a_skill_that_stands_there_is_never_written_over_unseen(
+    project: Project, tmp_path: Path
+) -> None:
+    target = tmp_path / "SKILL.md"
+    assert skilltrail(project, "export", "--skill-md", str(target)).returncode == 0
+    written = target.read_bytes()
+    assert written.startswith(b"---\nname: toy\n")
+    assert skilltrail(project, "export", "--skill-md", str(target)).returncode == 0
+    target.write_text("# Mine\n", encoding="utf-8")
+    done = skilltrail(project, "export", "--skill-md", str(target))
+    assert done.returncode == 2
+    assert b"skilltrail adopt" in done.stderr
+    assert target.read_text("utf-8") == "# Mine\n"
+    done = skilltrail(project, "adopt", str(target), "--yes")
+    assert b"-# Mine" in done.stdout
+    assert target.read_bytes() == written
+
+
 def test_the_curve_is_a_picture_of_its_own(project: Project, tmp_path: Path) -> None:
     target = tmp_path / "curve.svg"
     assert skilltrail(project, "export", "--curve", str(target)).returncode == 0

@@ -71,7 +71,9 @@ def export(
         _write(audit, _audits(training))
     if skill is not None:
         best = find_skill(here, "best" if run is None else f"{run}:best").text
-        _write(skill, as_skill_md(best, training[0].data, name, description))
+        text = as_skill_md(best, training[0].data, name, description)
+        _keep_other_text(skill, text)
+        _write(skill, text)
 
 
 def as_skill_md(text: str, started: Any, name: str | None, description: str | None) -> str:
@@ -83,6 +85,20 @@ def as_skill_md(text: str, started: Any, name: str | None, description: str | No
     except UsageError:
         named = slug(env) if name is None else name
         return skill_md(text, named, told if description is None else description)
+
+
+def _keep_other_text(path: Path, text: str) -> None:
+    """Refuse to write over a skill that stands there: its diff is to be seen first.
+
+    Raises:
+        UsageError: `path` holds another text.
+    """
+    if path.is_file() and path.read_bytes() != text.encode("utf-8"):
+        raise UsageError(
+            f"--skill-md {path}",
+            "another text stands there",
+            f"See the diff and agree: `skilltrail adopt {path}`",
+        )
 
 
 def _evaluation(here: Project, training: Sequence[Event]) -> list[Event]:
