@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from stages.core.errors import BudgetError, ParamError
 from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
-from stages.models.budget import Account, Amount, Budget, most_input_tokens
+from stages.models.budget import Account, Amount, Budget, Limited, most_input_tokens
 from stages.models.door import DoorModel
 from stages.models.prices import price_of, price_table, require_price
 from stages.models.protocol import Decoding, Message, Part, Reply, Request
@@ -218,3 +218,41 @@ def test_what_was_spent_before_counts() -> None:
         model = open_model("target", options, environ=KEYS, account=Account(Amount(calls=2)))
         with pytest.raises(BudgetError, match="2 of 2 used"):
             asyncio.run(model.complete(ASK))
+
+
+class Counting:
+    """A model in this process that says how often it was asked."""
+
+    identity = {"backend": "counting"}
+    style = "completion"
+    abilities = frozenset[str]()
+    workers = 4
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def complete(self, request: Request) -> Reply:
+        self.asked += 1
+        await asyncio.sleep(0)
+        return Reply("ok", usage={"input": 5, "output": 1})
+
+    async def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("limits", "most"), [(BudgetOptions(calls=3), 3), (BudgetOptions(tokens=150), 12)]
+)
+def test_a_model_in_this_process_is_held_to_its_budget(
+    limits: BudgetOptions, most: int
+) -> None:
+    inner = Counting()
+    model = Limited(inner, Budget("target", limits, Price.of(0, 0)), 4)
+
+    async def ask_all() -> None:
+        await asyncio.gather(*(model.complete(Request(prompt="hi")) for _ in range(40)))
+
+    with pytest.raises(BudgetError, match=r"target\.budget"):
+        asyncio.run(ask_all())
+    assert 0 < inner.asked <= most
+    assert (model.style, model.workers) == (inner.style, inner.workers)

@@ -12,7 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stages.core.errors import UsageError
-from stages.core.redact import HIDDEN, Redactor, holds_secret, redact, secret_values
+from stages.core.redact import (
+    _SHAPE_MARKS,
+    _SHAPES,
+    HIDDEN,
+    Redactor,
+    holds_secret,
+    redact,
+    secret_values,
+)
 from stages.models.environ import environment, read_env_file
 from stages.models.errors import ModelConfigError
 from stages.models.protocol import Request
@@ -75,6 +83,11 @@ def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
 def test_secrets_in_plain_text_are_hidden(text: str, secret: str) -> None:
     assert secret in text
     assert secret not in redact(text)
+
+
+@given(st.from_regex(_SHAPES))
+def test_no_shape_is_without_the_mark_that_is_looked_for_first(text: str) -> None:
+    assert any(mark in text for mark in _SHAPE_MARKS)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +154,17 @@ def test_a_providers_usual_key_never_goes_to_another_url() -> None:
         model = open_model("target", options, environ={**KEYS, "OPENAI_API_KEY": "sk-mine"})
         asyncio.run(model.complete(Request(prompt="hi")))
         assert "sk-mine" not in json.dumps(dict(server.calls[0].headers))
+
+
+@pytest.mark.parametrize("name", ["chat", "responses", "anthropic", "azure"])
+def test_a_key_does_not_follow_a_redirect(name: str) -> None:
+    with FaultServer() as elsewhere:
+        away = Fault(status=307, headers={"location": f"{elsewhere.url}/v1/x"})
+        with FaultServer(lambda _: away) as server:
+            model = open_model("target", options_at(name, server.url), environ=KEYS)
+            with pytest.raises(ModelConfigError, match="target.base_url"):
+                asyncio.run(model.complete(Request(prompt="hi")))
+        assert elsewhere.calls == []
 
 
 def test_an_env_file_is_read_as_it_stands() -> None:

@@ -63,6 +63,11 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Every text with such a shape holds one of these, and most texts are quickly seen to hold none.
+_SHAPE_MARKS = (
+    "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox",
+    "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=",
+)  # fmt: skip
 _AUTH_HEADER = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}")
 _ASSIGNED = re.compile(
     r"""(?ix)
@@ -106,7 +111,7 @@ class Redactor:
         """Return `text` without secrets. Redact first, clip afterwards."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
-        text = _SHAPES.sub(HIDDEN, text)
+        text = _without_shapes(text)
         text = _AUTH_HEADER.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
         return _ASSIGNED.sub(lambda found: f"{found['name']}{HIDDEN}", text)
 
@@ -117,7 +122,7 @@ class Redactor:
         """
         if self._known_long is not None:
             text = self._known_long.sub(HIDDEN, text)
-        return _SHAPES.sub(HIDDEN, text)
+        return _without_shapes(text)
 
     def sure_value(self, value: Any) -> Any:
         """Return a JSON value with `sure` applied to every text in it."""
@@ -139,6 +144,12 @@ class Redactor:
                 HIDDEN if hide else self.text(value if isinstance(value, str) else repr(value))
             )
         return value
+
+
+def _without_shapes(text: str) -> str:
+    if any(mark in text for mark in _SHAPE_MARKS):
+        return _SHAPES.sub(HIDDEN, text)
+    return text
 
 
 def _any_of(texts: list[str]) -> re.Pattern[str] | None:

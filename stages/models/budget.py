@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from stages.core.errors import BudgetError, ParamError
 from stages.core.model_options import BudgetOptions
-from stages.models.protocol import Decoding, Request
+from stages.models.protocol import Decoding, Model, Reply, Request
 from stages.models.usage import Price
 
 _PER_MESSAGE_TOKENS = 16  # role names and separators of any known chat template
@@ -167,6 +167,33 @@ class Budget:
     def _state(self, over: str) -> str:
         spent = _shown(getattr(self.account.spent, over))
         return f"{spent} of {getattr(self.limits, over):g} used"
+
+
+class Limited:
+    """A model without a door of its own, held to its role's budget."""
+
+    def __init__(self, model: Model, budget: Budget, most_tokens: int | None) -> None:
+        """`most_tokens` is what params set for a reply; it wins over the request's."""
+        self._model, self._budget, self._most_tokens = model, budget, most_tokens
+        self.identity, self.style = model.identity, model.style
+        self.abilities, self.workers = model.abilities, model.workers
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply; see `stages.models.protocol.Model`."""
+        decoding = request.decoding
+        if self._most_tokens is not None:
+            decoding = replace(decoding, max_tokens=self._most_tokens)
+        held = await self._budget.reserve(self._budget.worst_case(request, decoding))
+        usage: Mapping[str, int] = {}
+        try:
+            reply = await self._model.complete(request)
+            usage = reply.usage
+        finally:
+            self._budget.settle(held, usage)
+        return reply
+
+    async def close(self) -> None:
+        await self._model.close()
 
 
 def _shown(value: int | Fraction) -> str:

@@ -12,7 +12,7 @@ from importlib import import_module
 from stages.core.errors import ParamError
 from stages.core.model_options import HARNESS_BACKENDS, RoleOptions
 from stages.core.redact import Redactor, secret_values
-from stages.models.budget import Account, Budget
+from stages.models.budget import Account, Budget, Limited
 from stages.models.classify import Endpoint
 from stages.models.door import DoorModel, Settings
 from stages.models.environ import environment
@@ -23,7 +23,7 @@ from stages.models.identity import (
     provider_label,
     resolved_api,
 )
-from stages.models.prices import require_price
+from stages.models.prices import price_of, require_price
 from stages.models.protocol import Model
 from stages.models.replay import Records, ReplayModel
 from stages.models.retry import lane_for
@@ -76,7 +76,9 @@ def open_model(
     """
     options.check(role)
     if options.backend == "local":
-        return _local(options)
+        budget = Budget(role, options.budget, price_of(role, options), account)
+        model = _local(options)
+        return model if budget.unlimited else Limited(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:
             raise ParamError(f"{role}.backend", "replay without records", "Give it a store")

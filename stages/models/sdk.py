@@ -18,17 +18,17 @@ _KEPT_ALIVE = 100  # connections that the SDKs keep open by themselves
 
 
 def http_client(sdk: Any, workers: int) -> Any:
-    """Return an HTTP client of the SDK's kind that keeps a connection open for each worker;
-    None where the SDK's own does.
+    """Return an HTTP client of the SDK's kind that keeps a connection open for each worker and
+    follows no redirect: a key goes to the host that params name and to no other.
 
     With more calls in flight than connections kept, each call beyond them pays for a new one.
     """
-    if workers <= _KEPT_ALIVE:
-        return None
     kind = sdk.DefaultAsyncHttpxClient
+    if workers <= _KEPT_ALIVE:
+        return kind(follow_redirects=False)
     library = sys.modules[kind.__mro__[1].__module__.split(".")[0]]
     limits = library.Limits(max_connections=None, max_keepalive_connections=workers)
-    return kind(limits=limits)
+    return kind(limits=limits, follow_redirects=False)
 
 
 async def call(sdk: Any, endpoint: Endpoint, send: Callable[[], Awaitable[T]]) -> T:
