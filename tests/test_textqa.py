@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from stages.core.errors import DataError
 from stages.core.item import Item
 from stages.core.trajectory import Trajectory, Turn
+from stages.envs.excerpts import around
 from stages.envs.protocol import Where
+from stages.envs.reasons import REASONS, form, reason_of
 from stages.envs.registry import environment_class, load_environment
 from stages.envs.teaching import Teachable, load_catalogue
-from stages.envs.textqa.env import TextQa, TextQaParams, answer_in
-from stages.envs.textqa.prompt import around
-from stages.envs.textqa.reasons import REASONS, form, reason_of
+from stages.envs.textqa.env import TextQa, TextQaParams
 from stages.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -103,7 +103,7 @@ def test_a_whole_number_is_an_id() -> None:
         ("answers", [120]),
         ("answers", [" "]),
         ("group", ["a"]),
-        ("task_type", ""),
+        ("task_type", ["a"]),
     ],
 )
 def test_a_bad_field_is_named_with_file_and_line(field: str, value: Any) -> None:
@@ -125,6 +125,11 @@ def test_a_bad_field_is_named_with_file_and_line(field: str, value: Any) -> None
 )
 def test_a_table_cell_holds_one_answer_or_a_list(cell: str, answers: list[str]) -> None:
     assert item(answers=cell).gold == answers
+
+
+def test_an_empty_cell_is_an_absent_label() -> None:
+    parsed = item(task_type="", group=" ")
+    assert (parsed.task_type, parsed.group) == (None, None)
 
 
 def test_content_tells_questions_about_one_text_apart() -> None:
@@ -190,22 +195,6 @@ def test_how_a_reply_ended_is_kept(finish: str, ending: str) -> None:
     assert trajectory.ending == ending
     score = ENV.score(item(), trajectory)
     assert (score.hard, score.reason) == (0.0, ending)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [
-        ("x <answer>A</answer> y <answer>B</answer>", "B"),
-        ("<ANSWER> hi </ANSWER>", "hi"),
-        ("<answer>open only", "<answer>open only"),
-        ("line1\n\nline2 ", "line2"),
-        ("<answer></answer>", ""),
-        ("<answer>two\nlines</answer>", "two\nlines"),
-        ("", ""),
-    ],
-)
-def test_answers_are_read_as_published(text: str, answer: str) -> None:
-    assert answer_in(text) == answer
 
 
 # -- scores -------------------------------------------------------------------------------

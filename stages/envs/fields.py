@@ -8,11 +8,15 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 import tokenize
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from stages.envs.protocol import Where
+
+# What begins so spells a list; "[sic]" is a text.
+_LIST = re.compile(r"\[\s*(?:[\"'\[\]\d{]|$)")
 
 
 def ident(record: Mapping[str, Any], names: Sequence[str], where: Where) -> str:
@@ -76,7 +80,7 @@ def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
 def _list_in(cell: str, name: str, where: Where) -> Any:
     """Return what a CSV cell holds: the list it spells (JSON or Python), or itself alone."""
     text = cell.strip()
-    if not text.startswith("["):
+    if not _LIST.match(text):
         return [cell] if text else None
     remedy = "Write it as in ['0.28', '28 %'], quotes closed and commas between"
     try:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from stages.core.item import Item
 from stages.envs.asking import Question
+from stages.envs.excerpts import around, fold
 from stages.envs.prompts import Prompts
-from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Part
 
 

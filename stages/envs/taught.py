@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 
 from stages.core.item import Item
+from stages.envs.reasons import question_words
 from stages.envs.teaching import Catalogue, load_catalogue
-from stages.envs.textqa.reasons import question_words
 
 
 class Taught:

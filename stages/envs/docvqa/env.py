@@ -23,12 +23,12 @@ from stages.core.trajectory import Trajectory
 from stages.envs.asking import REVIEW, Question, TurnLimits, ask
 from stages.envs.docvqa import records
 from stages.envs.docvqa.anls import anls, folded
+from stages.envs.excerpts import around, fold
 from stages.envs.files import data_folders, find_known
 from stages.envs.images import DETAILS, image_part
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.taught import Taught
-from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Model, Part
 
 _HERE = Path(__file__).parent

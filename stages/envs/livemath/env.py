@@ -24,12 +24,12 @@ from stages.core.score import Score
 from stages.core.trajectory import Trajectory
 from stages.envs.asking import REVIEW, Question, TurnLimits, ask
 from stages.envs.choices import lenient_label, read_label
+from stages.envs.excerpts import fold
 from stages.envs.fields import optional_text, text
 from stages.envs.livemath.records import id_of, mcq_of, options_of, theorem_types
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.taught import Taught
-from stages.envs.textqa.prompt import fold
 from stages.models.protocol import Model, Part
 
 _HERE = Path(__file__).parent

@@ -24,6 +24,7 @@ from stages.core.score import Score
 from stages.core.trajectory import Trajectory
 from stages.envs.answers import tagged
 from stages.envs.asking import REVIEW, Question, TurnLimits, ask
+from stages.envs.excerpts import around, fold
 from stages.envs.fields import ident, optional_text, text
 from stages.envs.files import data_folders
 from stages.envs.officeqa import records
@@ -33,7 +34,6 @@ from stages.envs.officeqa.reference_metric import reference_em, reference_f1
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.taught import Taught
-from stages.envs.textqa.prompt import around, fold
 from stages.models.protocol import Model, Part
 
 _HERE = Path(__file__).parent

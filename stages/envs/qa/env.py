@@ -20,6 +20,7 @@ from stages.core.score import Score
 from stages.core.trajectory import Trajectory
 from stages.envs.answers import extract_answer
 from stages.envs.asking import REVIEW, Question, TurnLimits, ask
+from stages.envs.excerpts import around, fold
 from stages.envs.fields import ident, optional_text, text
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
@@ -27,7 +28,6 @@ from stages.envs.qa.checks import is_format_only, passed
 from stages.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
 from stages.envs.qa.scorers import JUDGE, SCORERS, WHOLE
 from stages.envs.taught import Taught
-from stages.envs.textqa.prompt import around, fold
 from stages.models.judge import Case
 from stages.models.protocol import Model, Part
 

@@ -25,8 +25,8 @@ from stages.envs.passages import passage_example, passage_question
 from stages.envs.prompts import Prompts, versioned
 from stages.envs.protocol import Where
 from stages.envs.qa_scoring import exact_match, normalize, token_f1
+from stages.envs.reasons import reason_of
 from stages.envs.taught import Taught
-from stages.envs.textqa.reasons import reason_of
 from stages.models.protocol import Model
 
 _HERE = Path(__file__).parent

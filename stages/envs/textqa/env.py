@@ -11,8 +11,6 @@ SearchQA environment stand in `README.md`.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,15 +19,17 @@ from typing import Any, ClassVar
 
 from stages.core.item import Item
 from stages.core.score import Score
-from stages.core.trajectory import Trajectory, Turn
+from stages.core.trajectory import Trajectory
+from stages.envs.answers import extract_answer
+from stages.envs.asking import Question, ask
+from stages.envs.fields import ident, optional_text, shown, text, texts
 from stages.envs.protocol import Where
 from stages.envs.qa_scoring import exact_match, token_f1
+from stages.envs.reasons import form, question_words, reason_of
 from stages.envs.teaching import Catalogue, load_catalogue
 from stages.envs.textqa.prompt import chat_prompt, question_prompt, worked_example
-from stages.envs.textqa.reasons import form, question_words, reason_of
-from stages.models.protocol import Decoding, Message, Model, Reply, Request
+from stages.models.protocol import Model, Part
 
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
 _KNOWN = frozenset({"id", "question", "context", "answers", "task_type", "group"})
 
 
@@ -60,13 +60,16 @@ class TextQa:
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; fields beyond the known ones are kept in `extra`."""
-        texts = {field: _text(record, field, where) for field in ("question", "context")}
+        shown_texts = {name: text(record, name, where) for name in ("question", "context")}
+        answers = texts(record, "answers", where)
+        if not answers or not all(answer.strip() for answer in answers):
+            raise where.error("answers", shown(answers), "Give accepted answers, none blank")
         return Item(
-            id=_id(record, where),
-            input=texts,
-            gold=_answers(record, where),
-            group=_label(record, "group", where),
-            task_type=_label(record, "task_type", where),
+            id=ident(record, ("id",), where),
+            input=shown_texts,
+            gold=answers,
+            group=optional_text(record, "group", where),
+            task_type=optional_text(record, "task_type", where),
             extra={key: value for key, value in record.items() if key not in _KNOWN},
         )
 
@@ -76,30 +79,14 @@ class TextQa:
 
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask once. A completion model goes on after `Answer:` up to the end of the line."""
-        chat = target.style == "chat"
-        request = self._chat(item, skill) if chat else self._completion(item, skill)
-        reply = await target.complete(request)
-        sent = request.prompt if request.prompt is not None else request.messages[0].to_json()
-        return Trajectory(
-            turns=(Turn(sent, reply.text, reply.finish),),
-            answer=answer_in(reply.text) if chat else reply.text.strip(),
-            ending=_ending(reply),
-            model=reply.model,
-            usage=reply.usage,
+        chars = self.params.context_chars
+        question = Question(
+            question_prompt(item, chars),
+            (Part(chat_prompt(item, chars)),),
+            self.params.answer_tokens,
         )
-
-    def _completion(self, item: Item, skill: str) -> Request:
-        return Request(
-            system=f"{skill.rstrip()}\n\n" if skill.strip() else "",
-            prompt=question_prompt(item, self.params.context_chars),
-            decoding=Decoding(
-                max_tokens=self.params.answer_tokens, temperature=0.0, stop=("\n",)
-            ),
-        )
-
-    def _chat(self, item: Item, skill: str) -> Request:
-        message = Message.text("user", chat_prompt(item, self.params.context_chars))
-        return Request(system=skill, messages=(message,))
+        read = extract_answer if target.style == "chat" else str.strip
+        return await ask(question, skill, target, read=read)
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Judge by SQuAD v1.1; the reason says in which way an answer is wrong."""
@@ -135,66 +122,3 @@ class TextQa:
 
 
 ENVIRONMENT = TextQa
-
-
-def answer_in(text: str) -> str:
-    """Return the text of the last closed `<answer>` pair, else the last line, else "".
-
-    Source: the reading rule of SkillOpt's question-answering environments.
-    """
-    pairs = _ANSWER.findall(text)
-    if pairs:
-        return str(pairs[-1]).strip()
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return lines[-1] if lines else ""
-
-
-def _ending(reply: Reply) -> str:
-    if reply.finish == "refusal":
-        return "refused"
-    return "truncated" if reply.finish == "length" else "answered"
-
-
-def _id(record: Mapping[str, Any], where: Where) -> str:
-    found = record.get("id")
-    if isinstance(found, bool) or not isinstance(found, (str, int)) or found == "":
-        raise where.error("id", repr(found), "give each item an id: a text or a whole number")
-    return str(found)
-
-
-def _text(record: Mapping[str, Any], field: str, where: Where) -> str:
-    found = record.get(field)
-    if not isinstance(found, str) or not found.strip():
-        raise where.error(field, repr(found), "give a text that is not empty")
-    return found
-
-
-def _answers(record: Mapping[str, Any], where: Where) -> list[str]:
-    """Return the accepted answers: a list, or a text as tables hold it (see `_listed`)."""
-    found = record.get("answers")
-    answers = _listed(found) if isinstance(found, str) else found
-    if not isinstance(answers, list) or not answers:
-        raise where.error("answers", repr(found), "give a list of at least one accepted answer")
-    for answer in answers:
-        if not isinstance(answer, str) or not answer.strip():
-            raise where.error("answers", repr(answer), "each answer is a text, not empty")
-    return list(answers)
-
-
-def _listed(cell: str) -> Any:
-    """Return the list that a table cell spells out, else the cell as the only answer."""
-    if cell.lstrip().startswith("["):
-        try:
-            return json.loads(cell)
-        except ValueError:
-            return [cell]
-    return [cell]
-
-
-def _label(record: Mapping[str, Any], field: str, where: Where) -> str | None:
-    found = record.get(field)
-    if found is None:
-        return None
-    if isinstance(found, bool) or not isinstance(found, (str, int)) or found == "":
-        raise where.error(field, repr(found), "give a text, or leave the field out")
-    return str(found)
