@@ -17,6 +17,7 @@ from stages.core.item import SPLITS
 from stages.core.params import Data, Limit, Params
 from stages.data.freeze import SplitReport, data_warnings, split
 from stages.data.splits import FOLDER, read_manifest, read_split
+from stages.envs.textqa.env import TextQa, TextQaParams
 
 TOY = Toy()
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "item.schema.json"
@@ -433,3 +434,21 @@ def test_params_of_another_environment_do_not_matter(tmp_path: Path) -> None:
     before = frozen_bytes(tmp_path)
     split(replace(params(), seed=7, lr=8), TOY, tmp_path)
     assert frozen_bytes(tmp_path) == before
+
+
+def test_contexts_that_the_agent_is_not_shown_whole_are_warned_about(tmp_path: Path) -> None:
+    """A text cut without a word would make its items look too hard."""
+    env = TextQa(TextQaParams(context_chars=20))
+    rows = [
+        {"id": f"r{n}", "question": f"q{n}", "context": text, "answers": [f"oak {n}"]}
+        for n, text in enumerate(["oak 0 and much more text", "shorter oak 1", *"xyz"])
+    ]
+    rows.append({**rows[0], "id": "r9", "question": "q9", "context": "long " * 5 + "oak 0"})
+    path = tmp_path / "data/textqa/items.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    [warning] = data_warnings(params(), env, tmp_path)
+    assert warning.kind == "cut_context"
+    assert warning.message.startswith("2 items have a context of more than 20 characters")
+    assert "(1 of them have their answer only beyond)" in warning.message
+    assert data_warnings(params(), TextQa(), tmp_path) == []

@@ -18,7 +18,7 @@ from stages.data.find import Source, find_source
 from stages.data.load import Loaded, load_items
 from stages.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
 from stages.data.splits import write_splits
-from stages.data.suspect import DataWarning, warnings_for
+from stages.data.suspect import DataWarning, cut_contexts, warnings_for
 from stages.envs.protocol import Environment
 
 _FEW = 10  # selection items below which one item moves the gate's mean by more than a tenth
@@ -71,7 +71,11 @@ def split(
     if not data.allow_overlap:
         refuse_overlaps(found, loaded)
     chosen = _chosen(loaded, splits, data)
-    warnings = warnings_for(loaded, data.group_key) + _size_warnings(chosen, splits, data)
+    warnings = [
+        *warnings_for(loaded, data.group_key),
+        *cut_contexts(loaded, environment),
+        *_size_warnings(chosen, splits, data),
+    ]
     limits = (data.limit.train, data.limit.selection, data.limit.test)
     drawn = not source.ready_made or any(limit > 0 for limit in limits)
     about = {
@@ -113,7 +117,7 @@ def data_warnings(params: Params, environment: Environment, root: Path) -> list[
         DataError, ParamError: as `split`, where the items cannot be read.
     """
     _, loaded = _load(params.data, environment, root)
-    return warnings_for(loaded, params.data.group_key)
+    return warnings_for(loaded, params.data.group_key) + cut_contexts(loaded, environment)
 
 
 def _load(data: Data, environment: Environment, root: Path) -> tuple[Source, list[Loaded]]:

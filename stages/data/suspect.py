@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from stages.core.item import Item
 from stages.data.load import Loaded
 from stages.data.overlap import normalised
+from stages.envs.protocol import Environment
 
 _EXAMPLES = 3  # ids shown in a message; the counts are always whole
 
@@ -58,6 +61,38 @@ def _repeated_content(loaded: list[Loaded]) -> DataWarning | None:
         "repeated_content",
         f"{len(sets)} contents stand in more than one item, such as "
         f"{' and '.join(repr(id) for id in sets[0][:_EXAMPLES])}; they weigh double",
+    )
+
+
+def cut_contexts(loaded: list[Loaded], environment: Environment) -> list[DataWarning]:
+    """Return a warning where contexts are longer than the agent is shown.
+
+    For environments with the param `context_chars`; the answers counted as lost are those that
+    stand, word for word, only in what is cut off.
+    """
+    chars = getattr(environment.params, "context_chars", None)
+    if chars is None:
+        return []
+    long = [one.item for one in loaded if len(one.item.input.get("context", "")) > chars]
+    if not long:
+        return []
+    lost = sum(_is_lost(item, chars) for item in long)
+    return [
+        DataWarning(
+            "cut_context",
+            f"{len(long)} items have a context of more than {chars} characters: the agent is "
+            f"shown its beginning ({lost} of them have their answer only beyond); "
+            f"envs.{environment.name}.context_chars is the limit",
+        )
+    ]
+
+
+def _is_lost(item: Item, chars: int) -> bool:
+    gold = item.gold.get("answers") if isinstance(item.gold, Mapping) else item.gold
+    answers = [one for one in (() if gold is None else gold) if isinstance(one, str)]
+    context = item.input["context"]
+    return any(one in context for one in answers) and not any(
+        one in context[:chars] for one in answers
     )
 
 
