@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from role_options import KEYS, options_at
 
+from reports.book.trust import trust_rows
 from stages.cli import run
 from stages.commands.forecast import forecast
 from stages.commands.probes import probe_checks
@@ -21,6 +22,8 @@ from stages.core.score import Outcome, Score
 from stages.evaluate import main as evaluate
 from stages.expected import Size
 from stages.history.events import make_event
+from stages.history.log import read_log
+from stages.history.words import sentence
 from stages.models.errors import ModelConfigError, Unjudged
 from stages.models.judge import Case, Judge, read_rubric, told
 from stages.models.protocol import Reply
@@ -149,6 +152,11 @@ def test_a_run_learns_what_the_judge_wants_and_marks_its_scores(
     assert all(len(row["judgement"]) == 64 for row in world.rows)
     verdicts = [e["data"]["verdict"] for e in world.events if e["type"] == "gate.judged"]
     assert "accepted" in verdicts
+    training = read_log(world.folder / "skills/events.jsonl")
+    assert sentence(training[0], None).endswith(", judged by judge-1")
+    numbers = json.loads((world.folder / "reports/out/metrics.json").read_text("utf-8"))
+    (trust,) = [r for r in trust_rows(training, [], numbers) if r["what"] == "Scores"]
+    assert trust["found"].startswith(f"{len(world.rows)} of {len(world.rows)} were given by")
     assert run(["verify"]) == 0
     assert "rollouts rescored; every event told again" in capsys.readouterr().err
     usage = json.loads((world.folder / ".skilltrail/usage.json").read_text("utf-8"))

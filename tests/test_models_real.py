@@ -12,10 +12,13 @@ from pathlib import Path
 import pytest
 
 from stages.core.model_options import RoleOptions
-from stages.models.errors import TooLong
+from stages.core.score import Outcome, Score
+from stages.models.errors import TooLong, Unjudged
+from stages.models.judge import Case, Judge
 from stages.models.protocol import Decoding, Reply, Request
 from stages.models.registry import open_model
 from stages.models.weights import EMBEDDED, PACKAGE, find_weights
+from stages.store.null import NullStore
 from tests.llama_server import llama_server
 from tests.role_options import KEYS, options_at
 
@@ -59,6 +62,30 @@ def test_a_real_reply_comes_back_whole(name: str, url: str) -> None:
     assert reply.model == "smollm2"
     assert reply.usage["input"] > 4
     assert 0 < reply.usage["output"] <= 8
+
+
+def test_a_real_judge_gives_a_score_or_none_and_no_other(url: str) -> None:
+    """It is a very small model: what counts is that what it says is read, or refused."""
+    counted: list[Reply | None] = []
+
+    async def judge() -> Score:
+        options = replace(options_of("chat", url), max_tokens=120)
+        model = open_model("judge", options, environ=KEYS)
+        rubric = "Score 1 when the answer greets, else 0. Reason in at most three words."
+        asked = Judge(model, rubric, 0.5, NullStore(), lambda r, *, reused: counted.append(r))
+        try:
+            return await asked.score(Case("Say hello.", "Hello!"))
+        except Unjudged as error:
+            return Score.missing(str(error))
+        finally:
+            await model.close()
+
+    score = asyncio.run(judge())
+    assert 1 <= len(counted) <= 2
+    if score.outcome is Outcome.SCORED:
+        assert score.reason == "model-judged"
+    else:
+        assert "could not be used" in score.reason
 
 
 @pytest.mark.parametrize("name", ["chat", "anthropic", "completions"])

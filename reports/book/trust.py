@@ -40,6 +40,7 @@ def _rows(
     yield from _splits(training, evaluation)
     yield _openings(evaluation)
     yield _coverage(training, evaluation)
+    yield from _judged(training, evaluation)
     yield from _gap(numbers)
     yield from _departures(training)
 
@@ -103,6 +104,16 @@ def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[s
     done = sum(one["scored"] for one in rolled)
     found = f"{done} of {asked} rollouts scored"
     return "Coverage", GOOD if done == asked else NOTE, found
+
+
+def _judged(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> Iterator[tuple[str, str, str]]:
+    scored = [e.data for e in (*training, *evaluation) if e.type == "rollouts.scored"]
+    rows = [row for data in scored for row in data["items"]]
+    judged = sum("judgement" in row for row in rows)
+    if judged:
+        yield "Scores", NOTE, f"{judged} of {len(rows)} were given by a model, not by a rule"
 
 
 def _gap(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:

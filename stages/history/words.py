@@ -55,7 +55,9 @@ def count(number: int, noun: str) -> str:
 def _started(data: Data, version: int | None) -> str:
     items = f"{len(data['train'])} train and {len(data['selection'])} selection items"
     fork = "" if data["parent"] is None else f", forked from {data['parent'][:12]}"
-    return f"run: {visible(data['env'])}, {items}, seed {data['seed']}{fork}"
+    judge = data.get("judge")
+    judged = "" if judge is None else f", judged by {visible(str(judge['model'].get('model')))}"
+    return f"run: {visible(data['env'])}, {items}, seed {data['seed']}{judged}{fork}"
 
 
 def _rollouts(data: Data, version: int | None) -> str:
