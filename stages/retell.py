@@ -7,6 +7,7 @@ in the store or not at all, and the history writes nothing.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from stages.core.errors import SkilltrailError
@@ -22,11 +23,12 @@ from stages.history.log import follow
 from stages.history.verify import ENDS
 from stages.loop import train
 from stages.models.errors import UnseenRequest
+from stages.models.identity import identity_of
 from stages.models.judge import Judge, read_rubric
-from stages.models.protocol import Model, Reply, Request
-from stages.models.registry import open_model
+from stages.models.protocol import Reply, Request
+from stages.models.registry import abilities_of, open_model, style_of
+from stages.models.replay import RecordedCalls
 from stages.optimizers.registry import open_optimizer
-from stages.recorded import StoredCalls
 from stages.rollout import Rollouts
 from stages.run import Run
 from stages.store.facts import FactStore
@@ -36,13 +38,21 @@ from stages.train import read_seed_skill
 
 
 class Refusing:
-    """A model's identity without the model: what is not recorded is not asked for."""
+    """A model's identity without the model: what is not recorded is not asked for.
 
-    def __init__(self, model: Model) -> None:
-        self.identity = model.identity
-        self.style = model.style
-        self.abilities = model.abilities
-        self.workers = 1
+    No key is needed for it, and no package of the provider.
+    """
+
+    workers = 1
+
+    def __init__(self, role: str, options: RoleOptions) -> None:
+        if options.backend in ("local", "replay"):
+            model = open_model(role, options, records=RecordedCalls((), {}))
+            self.identity, self.style = model.identity, model.style
+            self.abilities = model.abilities
+        else:
+            self.identity, self.style = identity_of(options), style_of(options)
+            self.abilities = abilities_of(options)
 
     async def complete(self, request: Request) -> Reply:
         raise UnseenRequest("verify", "a reply is not in the store", "Run `dvc repro`")
@@ -154,14 +164,20 @@ def _run(
         seed_skill=read_seed_skill(place.workspace / seed_skill_path(params)),
         rollouts=Rollouts(
             env,
-            _refusing("target", params.target, store),
+            Refusing("target", params.target),
             store,
             Uncounted(),
             gaps=_run_name(place, events),
             min_coverage=params.gate.min_coverage,
             judge=_judge(place, params, store),
         ),
-        optimizer=open_optimizer(params, env, replies, lambda reply, *, reused: None),
+        optimizer=open_optimizer(
+            params,
+            env,
+            replies,
+            lambda reply, *, reused: None,
+            opener=partial(Refusing, "optimizer"),
+        ),
         history=echo,
         parent=params.skill.parent,
         say=lambda record, state: None,
@@ -174,12 +190,8 @@ def _judge(place: Place, params: Params, store: FactStore) -> Judge | None:
     if asked.backend == "none":
         return None
     rubric = read_rubric(place.workspace / asked.rubric)
-    model = _refusing("judge", asked, store)
+    model = Refusing("judge", asked)
     return Judge(model, rubric, asked.threshold, store, lambda reply, *, reused: None)
-
-
-def _refusing(role: str, options: RoleOptions, store: FactStore) -> Refusing:
-    return Refusing(open_model(role, options, records=StoredCalls(store)))
 
 
 def _difference(found: Differs) -> tuple[str, list[Fault]]:

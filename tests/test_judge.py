@@ -157,6 +157,7 @@ def test_a_run_learns_what_the_judge_wants_and_marks_its_scores(
     numbers = json.loads((world.folder / "reports/out/metrics.json").read_text("utf-8"))
     (trust,) = [r for r in trust_rows(training, [], numbers) if r["what"] == "Scores"]
     assert trust["found"].startswith(f"{len(world.rows)} of {len(world.rows)} were given by")
+    monkeypatch.delenv("LAB_KEY")  # an auditor has none
     assert run(["verify"]) == 0
     assert "rollouts rescored; every event told again" in capsys.readouterr().err
     usage = json.loads((world.folder / ".skilltrail/usage.json").read_text("utf-8"))

@@ -8,7 +8,7 @@ from stages.core.params import Params
 from stages.envs.protocol import Environment
 from stages.models.budget import Account
 from stages.optimizers.llm.ask import Counter, Facts
-from stages.optimizers.llm.opening import open_llm, open_optimizer_model
+from stages.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
 from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.protocol import Optimizer
 from stages.optimizers.rules import RulesOptimizer
@@ -22,6 +22,7 @@ def open_optimizer(
     facts: Facts,
     count: Counter,
     account: Account | None = None,
+    opener: Opener | None = None,
 ) -> Optimizer:
     """Return the optimizer of `optimizer.backend`.
 
@@ -29,12 +30,14 @@ def open_optimizer(
         facts: where a prompted optimizer keeps its calls and finds them again.
         count: told of each of its replies, made or recalled.
         account: what all its models share a budget by.
+        opener: returns the model of a stage's options; None = as params say.
     """
     role = params.optimizer
     if role.backend == "rules":
         return RulesOptimizer(env)
-    own = Account() if account is None else account
-    opener = partial(open_optimizer_model, account=own)
+    if opener is None:
+        own = Account() if account is None else account
+        opener = partial(open_optimizer_model, account=own)
     return open_llm(role, llm_options(params), facts, env.name, count, opener)
 
 
