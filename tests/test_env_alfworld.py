@@ -245,6 +245,15 @@ def test_a_wrong_record_is_named_with_its_field(record: dict[str, Any], field: s
         env.parse(record, WHERE)
 
 
+@pytest.mark.parametrize("text", ["{broken", "[]", '{"pddl_domain": ""}', ""])
+def test_a_damaged_game_file_is_named_with_a_remedy(tmp_path: Path, text: str) -> None:
+    (tmp_path / "game.tw-pddl").write_text(text, encoding="utf-8")
+    record = {"id": "a", "gamefile": "game.tw-pddl", "task_type": TASK_TYPES[0]}
+    with pytest.raises(DataError, match="line 1, field 'gamefile'") as caught:
+        Alfworld(AlfworldParams(data_dirs=(str(tmp_path),))).parse(record, WHERE)
+    assert caught.value.remedy
+
+
 @needs_real_games
 def test_the_real_games_load(tmp_path: Path) -> None:
     with tarfile.open(REAL / "games.tar.xz") as archive:

@@ -19,6 +19,7 @@ from stages.data.load import load_items
 from stages.data.overlap import overlaps
 from stages.data.splits import split_digest
 from stages.envs.contract_fakes import STRANGE_IDS
+from stages.envs.registry import environment_names
 
 
 @pytest.fixture(autouse=True)
@@ -127,13 +128,21 @@ def test_pages_of_one_document_are_one_group() -> None:
     assert first.group == second.group == "document:own01"
 
 
-@pytest.mark.parametrize("id", STRANGE_IDS)
+@pytest.mark.parametrize("id", [*STRANGE_IDS, 17])
 @pytest.mark.parametrize(
     ("env", "field"), [("searchqa", "key"), ("docvqa", "questionId"), ("officeqa", "uid")]
 )
-def test_any_id_is_data(env: str, field: str, id: str) -> None:
+def test_any_id_is_data(env: str, field: str, id: str | int) -> None:
     fields = {"id": None, field: id}
-    assert env_of(env).parse(record(env, **fields), WHERE).id == id
+    assert env_of(env).parse(record(env, **fields), WHERE).id == str(id)
+
+
+@pytest.mark.parametrize("name", environment_names())
+def test_an_id_is_data_in_every_environment(name: str) -> None:
+    first, env = own_items(name)[0].record, env_of(name)
+    plain = {k: v for k, v in first.items() if k not in ("questionId", "uid", "month", "no")}
+    for id in (*STRANGE_IDS, 17):
+        assert env.parse({**plain, "id": id}, WHERE).id == str(id)
 
 
 def test_whole_numbers_are_ids_as_text() -> None:

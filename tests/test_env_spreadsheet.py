@@ -152,6 +152,7 @@ VECTORS: list[tuple[Any, Any, bool]] = [
     (datetime(2024, 1, 2, 12), 45294, True),
     (datetime(2024, 1, 1), "2024-01-01", False),
     (time(14, 30), "14:30", True),
+    (time(14, 30, 45), "14:30", True),
 ]
 
 
@@ -615,6 +616,53 @@ def test_hostile_outputs_are_read_in_the_sandbox_and_harm_nobody() -> None:
     assert [found[name].get("fault") for name in "abc"] == ["unreadable_output"] * 3
     assert found["d"]["parts"] == [{"Stock": ["Item"]}]
     assert found["e"]["parts"] == [{"Stock": ["fine"]}]
+
+
+# Each tries to get out or to take more than it may; the run ends and the item has its reason.
+HOSTILE = {
+    "read passwd": ("print(open('/etc/passwd').read())", {"error"}),
+    "read home": ("import os; print(os.listdir('/root'), os.listdir('/home'))", {"error"}),
+    "write outside": ("open('/usr/bin/mine', 'w').write('x')", {"error"}),
+    "open a socket": (
+        "import socket; socket.create_connection(('127.0.0.1', 9), 2)",
+        {"error"},
+    ),
+    "fork bomb": ("import os\nwhile True: os.fork()", {"error", "out_of_time"}),
+    "fill the disk": (
+        "with open('big', 'wb') as f:\n  while True: f.write(bytes(2**20))",
+        {"error", "out_of_space"},
+    ),
+    "10 GB": ("held = bytearray(10 * 2**30)", {"error", "out_of_memory"}),
+    "background child": (
+        "import subprocess; subprocess.Popen(['sleep', '600'], start_new_session=True)",
+        {"no_output"},
+    ),
+    "zip bomb": (
+        "import zipfile\n"
+        "with zipfile.ZipFile('output.xlsx', 'w', zipfile.ZIP_DEFLATED) as z:\n"
+        "  with z.open('xl/workbook.xml', 'w') as f:\n"
+        "    for _ in range(120): f.write(b'0' * 2**20)",
+        {"unreadable_output"},
+    ),
+    "external link": (
+        f"import base64\nraw = {base64.b64encode(with_external_link())!r}\n"
+        "open('output.xlsx', 'wb').write(base64.b64decode(raw))",
+        {"unchanged", "wrong_cells"},
+    ),
+}
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_code_ends_and_its_item_is_scored_with_a_reason(
+    world: Callable[..., tuple[Spreadsheet, Item]], what: str
+) -> None:
+    code, reasons = HOSTILE[what]
+    env, item = world(agent="single", limits=SpreadsheetLimits(run_s=5, item_s=10))
+    done = roll(env, item, Scripted(fenced(code)))
+    score = env.score(item, done)
+    assert (done.ending, score.hard) == ("answered", 0.0)
+    assert score.reason in reasons
 
 
 @needs_bubblewrap
