@@ -12,7 +12,7 @@ from env_world import RECORDS, ROOT, WHERE, env_of
 from stages.cli import run
 from stages.core.errors import DataError, UsageError
 from stages.data.find import NOTHING, find_source
-from stages.data.importing import Imported, import_splits
+from stages.data.importing import Imported, import_splits, import_tree
 from stages.data.load import load_items
 
 SPLIT_NAMES = ("train", "val", "test")
@@ -166,3 +166,36 @@ def test_the_command_says_what_it_wrote_and_what_comes_next(
     assert run(["data", "import", "qa", *words]) == 0
     assert "-S data.split_dir=" in capsys.readouterr().err
     assert run(["data", "import", "nosuch", *words]) == 2
+
+
+def test_a_tree_of_games_needs_no_manifest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    tree = tmp_path / "json_2.1.1"
+    for folder in ("train", "valid_seen", "valid_unseen"):
+        for n in (1, 2):
+            path = (
+                tree / folder / f"pick_and_place_simple-Cup-None-Shelf-{n}/trial_T/game.tw-pddl"
+            )
+            path.parent.mkdir(parents=True)
+            game = {"pddl_domain": "", "grammar": folder, "pddl_problem": str(n)}
+            path.write_text(json.dumps(game), encoding="utf-8")
+    out = str(tmp_path / "out")
+    assert run(["data", "import", "alfworld", "--source", str(tree), "--out", out]) == 0
+    said = capsys.readouterr().err
+    assert "train 2, selection 2, test 2" in said
+    assert f"-S '+envs.alfworld.data_dirs=[{tree}]'" in said
+    source = find_source(ROOT, "alfworld", NOTHING, out)
+    items = load_items(source, env_of("alfworld", data_dirs=(str(tree),)), ROOT)
+    assert [one.item.id for one in items][0] == "train:0000"
+    assert {one.item.task_type for one in items} == {"pick_and_place_simple"}
+
+
+def test_without_a_manifest_other_downloads_and_trees_without_games_are_refused(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(UsageError, match="no --manifest"):
+        import_tree(ROOT, "docvqa", tmp_path, tmp_path / "out")
+    with pytest.raises(DataError, match="no games for the split train"):
+        import_tree(ROOT, "alfworld", tmp_path, tmp_path / "out")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ from stages.console import emit_json, say
 from stages.core.errors import SkilltrailError
 from stages.core.params_read import FILE
 from stages.data.find import NOTHING, find_source, shown
-from stages.data.importing import import_splits
+from stages.data.importing import import_splits, import_tree
 from stages.data.load import load_items
 from stages.envs.contract import check_contract, parser_of
 from stages.envs.equipped import Equipped
@@ -54,8 +55,11 @@ def new_env(
 
 def import_data(
     env: Annotated[str, typer.Argument(help="The environment whose items they are.")],
-    manifest: Annotated[Path, typer.Option(help="Folder with train, val and test ids.")],
     source: Annotated[list[Path], typer.Option(help="A file or folder of your download.")],
+    manifest: Annotated[
+        Path | None,
+        typer.Option(help="Folder with train, val and test ids; alfworld's tree needs none."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Default: data/ENV-imported.")] = None,
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out ids that the download lacks.")
@@ -65,14 +69,18 @@ def import_data(
     """Join a released split manifest with your download of a benchmark.
 
     Example: skilltrail data import docvqa --manifest docvqa_id_split --source validation.csv
+    Example: skilltrail data import alfworld --source json_2.1.1
     """
     environment_class(env)
     root = find_place().workspace
     folder = root / "data" / f"{env}-imported" if out is None else out.resolve()
     sources = [path.resolve() for path in source]
-    done = import_splits(
-        root, env, manifest.resolve(), sources, folder, skip_missing=skip_missing
-    )
+    if manifest is None:
+        done = import_tree(root, env, sources[0], folder)
+    else:
+        done = import_splits(
+            root, env, manifest.resolve(), sources, folder, skip_missing=skip_missing
+        )
     place = shown(root, done.folder)
     if as_json:
         emit_json(
@@ -92,7 +100,18 @@ def import_data(
             f"warning: {n} of {done.counts[split]} items of {split} share a source document "
             "with an earlier split; data.allow_overlap=true lets them stand and says so"
         )
-    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}")
+    files = _files_of(env, root, sources)
+    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{files}")
+
+
+def _files_of(env: str, root: Path, sources: list[Path]) -> str:
+    """Return the words that name the folder of an environment's files, where it has any."""
+    names = {knob.name for knob in fields(environment_class(env).Params)}
+    folders = [path if path.is_dir() else path.parent for path in sources]
+    if "data_dirs" not in names:
+        return ""
+    named = ",".join(dict.fromkeys(shown(root, folder) for folder in folders))
+    return f" -S '+envs.{env}.data_dirs=[{named}]'"
 
 
 def contract_checks(root: Path, name: str) -> list[Check]:

@@ -3,6 +3,9 @@
 A manifest is a folder with one file of ids per split (SkillOpt released six); it holds no
 questions. The download holds them under a key of its own. The result is a folder of ready-made
 splits: records as downloaded, with what only the manifest says, in the manifest's order.
+
+Where the download itself is a tree with a folder per split, as ALFWorld's games are, no
+manifest is needed.
 """
 
 from __future__ import annotations
@@ -99,6 +102,41 @@ def import_splits(
                 made[split].append(dict(record.data) | dict(found))
     if missing and not skip_missing:
         raise _missing(missing, sum(map(len, wanted.values())))
+    counts = _write(root, out, made)
+    return Imported(out, counts, missing, _shared(made, layout))
+
+
+def import_tree(root: Path, env: str, source: Path, out: Path) -> Imported:
+    """Write `out`/{train,selection,test}.jsonl from a tree that has a folder for each split.
+
+    Raises:
+        DataError: a split has no games.
+        UsageError: the benchmark's download has no such folders, or `out` holds files already.
+    """
+    if env != "alfworld":
+        raise UsageError(
+            f"data import {env}", "no --manifest", "Name the folder of the released ids"
+        )
+    # Only this environment's games know how their records are made.
+    from stages.envs.alfworld.games import SPLIT_FOLDERS, records_below
+
+    made: dict[str, list[dict[str, Any]]] = {}
+    for split, name in SPLIT_FOLDERS.items():
+        folder = next(
+            (f for f in (source / name, *source.glob(f"*/{name}")) if f.is_dir()), None
+        )
+        made[split] = [] if folder is None else list(records_below(folder, source))
+        if not made[split]:
+            raise DataError(
+                f"The folder {source.name}",
+                f"no games for the split {split}: none below {name}/",
+                "Name the folder json_2.1.1, or the one above it",
+            )
+    return Imported(out, _write(root, out, made))
+
+
+def _write(root: Path, out: Path, made: Mapping[str, list[dict[str, Any]]]) -> dict[str, int]:
+    """Write the splits and return how many items each has."""
     if any((out / f"{split}.jsonl").exists() for split in SPLITS):
         raise UsageError(
             f"{shown(root, out)}",
@@ -108,8 +146,7 @@ def import_splits(
     for split, rows in made.items():
         text = "".join(canonical(row) + "\n" for row in rows)
         write_atomic(out / f"{split}.jsonl", text)
-    counts = {split: len(rows) for split, rows in made.items()}
-    return Imported(out, counts, missing, _shared(made, layout))
+    return {split: len(rows) for split, rows in made.items()}
 
 
 def key_of(record: Record, layout: Layout) -> str:

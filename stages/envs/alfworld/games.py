@@ -57,15 +57,16 @@ def task_type_of(record: Mapping[str, Any], name: str, where: Where) -> str:
     return found
 
 
-def records_below(folder: Path) -> Iterator[dict[str, str]]:
+def records_below(folder: Path, root: Path | None = None) -> Iterator[dict[str, Any]]:
     """Yield a record for every game below `folder`, in order of their paths.
 
     Works with whole trees of json_2.1.1 and with game files alone; `traj_data.json` is not
-    needed. Ids are `<n>` of four digits, counted in that order.
+    needed. Files are named from `root` on (default: `folder`); ids are the folder's name and a
+    number of four digits, counted in that order.
     """
     paths = sorted(folder.rglob(GAME), key=lambda path: path.as_posix())
     for number, path in enumerate(paths):
-        name = path.relative_to(folder).as_posix()
+        name = path.relative_to(folder if root is None else root).as_posix()
         kind = _type_in(path.as_posix())
         if kind is not None:
             yield {"id": f"{folder.name}:{number:04d}", "gamefile": name, "task_type": kind}
