@@ -54,6 +54,7 @@ def check_contract(
         ("repeatable", lambda: checks.check_repeatable(environment, items)),
         ("no gold in prompts", lambda: checks.check_no_leak(environment, items)),
         ("scores", lambda: checks.check_scores(environment, items)),
+        ("judge", lambda: checks.check_cases(environment, items)),
         ("lessons", lambda: checks.check_lessons(environment, items)),
         ("reference", lambda: checks.check_reference(environment, items)),
         ("failures", lambda: checks.check_failures(environment, items[0])),

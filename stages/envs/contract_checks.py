@@ -149,6 +149,24 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
     return f"{n_scores} answers, strange ones too, score within [0, 1]"
 
 
+def check_cases(environment: Environment, items: Sequence[Item]) -> str:
+    """Check what a judge would be shown: texts, the same each time, the answer among them."""
+    judged = [item for item in items if needs_judge(environment, item)]
+    n_cases = 0
+    for item in judged:
+        for trajectory in _trajectories(environment, item):
+            case, again = (case_of(environment, item, trajectory) for _ in range(2))
+            require(case == again, "two cases of one answer differ", "Make case pure")
+            if case is None:
+                continue
+            texts = (case.task, case.answer, case.reference)
+            plain = all(text is None or isinstance(text, str) for text in texts)
+            require(plain, f"a case of other than text: {case!r:.80}", "Use text")
+            require(bool(case.task.strip()), "a case without its task", "Tell the task")
+            n_cases += 1
+    return f"{n_cases} answers are a judge's to score" if judged else "no item needs a judge"
+
+
 def check_lessons(environment: Environment, items: Sequence[Item]) -> str:
     """Check what the optimizer `rules` uses: an example is one paragraph, traits are words."""
     if not isinstance(environment, Teachable):
