@@ -1,409 +1,201 @@
 """The contract check passes our environments and finds what is wrong with broken ones."""
-"""The contract check passes our environments and finds what is wrong with broken ones."""
-
 
 from __future__ import annotations
-from __future__ import annotations
 
-
-import itertools
 import itertools
 import time
 from pathlib import Path
-from pathlib import Path
-from typing import Any
 from typing import Any
 
-
-import pytest
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items
-from env_world import OURS, ROOT, WHERE, env_of, own_items
-
 
 from stages.commands.checks import FAULT
-from stages.commands.checks import FAULT
-from stages.commands.envs import contract_checks
 from stages.commands.envs import contract_checks
 from stages.core.item import Item
-from stages.core.item import Item
-from stages.core.score import Score
 from stages.core.score import Score
 from stages.core.trajectory import Trajectory, Turn
-from stages.core.trajectory import Trajectory, Turn
-from stages.envs._template.env import Template
 from stages.envs._template.env import Template
 from stages.envs.contract import check_contract, parser_of
-from stages.envs.contract import check_contract, parser_of
-from stages.envs.contract_fakes import FakeModel
 from stages.envs.contract_fakes import FakeModel
 from stages.envs.registry import environment_class, environment_names
-from stages.envs.registry import environment_class, environment_names
-from stages.envs.teaching import Teachable
 from stages.envs.teaching import Teachable
 from stages.models.errors import ModelError
-from stages.models.errors import ModelError
-from stages.models.judge import Case
 from stages.models.judge import Case
 from stages.models.protocol import Model, Request
-from stages.models.protocol import Model, Request
 
-
-RECORD = {"id": "1", "question": "What is 6 plus 7?", "answers": ["13"]}
 RECORD = {"id": "1", "question": "What is 6 plus 7?", "answers": ["13"]}
 
 
-
-
-@pytest.fixture(autouse=True)
 @pytest.fixture(autouse=True)
 def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
-def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
     monkeypatch.chdir(ROOT)
 
 
-
-
-@pytest.mark.parametrize("name", [*OURS, "textqa", "spreadsheet", "alfworld"])
 @pytest.mark.parametrize("name", [*OURS, "textqa", "spreadsheet", "alfworld"])
 def test_our_environments_keep_the_contract(name: str) -> None:
-def test_our_environments_keep_the_contract(name: str) -> None:
-    found = contract_checks(ROOT, name)
     found = contract_checks(ROOT, name)
     lacking = [check for check in found if check.verdict == FAULT and "install" in check.remedy]
-    lacking = [check for check in found if check.verdict == FAULT and "install" in check.remedy]
-    if lacking:
     if lacking:
         pytest.skip(f"{lacking[0].name}: {lacking[0].found}")
-        pytest.skip(f"{lacking[0].name}: {lacking[0].found}")
-    assert [check for check in found if check.verdict == FAULT] == []
     assert [check for check in found if check.verdict == FAULT] == []
 
 
-
-
-@pytest.mark.parametrize("name", environment_names())
 @pytest.mark.parametrize("name", environment_names())
 def test_every_environment_can_be_trained_by_the_default_optimizer(name: str) -> None:
-def test_every_environment_can_be_trained_by_the_default_optimizer(name: str) -> None:
-    """`-S env=NAME` alone must start."""
     """`-S env=NAME` alone must start."""
     env = environment_class(name)()
-    env = environment_class(name)()
-    assert isinstance(env, Teachable)
     assert isinstance(env, Teachable)
     assert env.catalogue.types
-    assert env.catalogue.types
-    for one in own_items(name):
     for one in own_items(name):
         assert env.traits(one.item)
-        assert env.traits(one.item)
-
-
 
 
 def test_each_of_ours_can_teach_from_its_own_items() -> None:
-def test_each_of_ours_can_teach_from_its_own_items() -> None:
-    for name in OURS:
     for name in OURS:
         params: dict[str, Any] = {"oracle": True} if name == "officeqa" else {}
-        params: dict[str, Any] = {"oracle": True} if name == "officeqa" else {}
-        env = env_of(name, **params)
         env = env_of(name, **params)
         examples = [env.example(one.item) for one in own_items(name, **params)]  # type: ignore[attr-defined]
-        examples = [env.example(one.item) for one in own_items(name, **params)]  # type: ignore[attr-defined]
-        assert sum(example is not None for example in examples) > len(examples) / 2
         assert sum(example is not None for example in examples) > len(examples) / 2
 
 
-
-
-def broken(environment: Any) -> set[str]:
 def broken(environment: Any) -> set[str]:
     """Return the names of the checks that an environment fails."""
-    """Return the names of the checks that an environment fails."""
-    item = environment.parse(RECORD, WHERE)
     item = environment.parse(RECORD, WHERE)
     found = check_contract(environment, [item], parser_of(environment, RECORD, WHERE))
-    found = check_contract(environment, [item], parser_of(environment, RECORD, WHERE))
-    return {one.name for one in found if not one.sound}
     return {one.name for one in found if not one.sound}
 
 
-
-
-def test_the_template_keeps_the_contract() -> None:
 def test_the_template_keeps_the_contract() -> None:
     assert broken(Template()) == set()
-    assert broken(Template()) == set()
-
-
 
 
 def test_what_is_put_to_a_judge_is_part_of_the_contract() -> None:
-def test_what_is_put_to_a_judge_is_part_of_the_contract() -> None:
-    env = env_of("qa", scorer="judge")
     env = env_of("qa", scorer="judge")
     found = {one.name: one for one in check_contract(env, [env.parse(RECORD, WHERE)])}
-    found = {one.name: one for one in check_contract(env, [env.parse(RECORD, WHERE)])}
-    assert all(one.sound for one in found.values())
     assert all(one.sound for one in found.values())
     assert "a judge's to score" in found["judge"].found
-    assert "a judge's to score" in found["judge"].found
-
-
 
 
 class Moody(Template):
-class Moody(Template):
-    """Shows the judge something else each time."""
     """Shows the judge something else each time."""
 
+    count = itertools.count()
 
     def needs_judge(self, item: Item) -> bool:
-    def needs_judge(self, item: Item) -> bool:
-        return True
         return True
 
-
     def case(self, item: Item, trajectory: Trajectory) -> Case:
-    def case(self, item: Item, trajectory: Trajectory) -> Case:
-        return Case(f"task {next(COUNT)}", trajectory.answer)
-        return Case(f"task {next(COUNT)}", trajectory.answer)
-
-
-
-
-COUNT = itertools.count()
-COUNT = itertools.count()
-
-
-
-
-def test_a_case_that_changes_breaks_the_contract() -> None:
-def test_a_case_that_changes_breaks_the_contract() -> None:
-    assert "judge" in broken(Moody())
-    assert "judge" in broken(Moody())
-
-
+        return Case(f"task {next(self.count)}", trajectory.answer)
 
 
 class Leaking(Template):
-class Leaking(Template):
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         prompt = f"{item.input['question']} Is it {item.gold[0]}?"
-        prompt = f"{item.input['question']} Is it {item.gold[0]}?"
-        reply = await target.complete(Request(system=skill, prompt=prompt))
         reply = await target.complete(Request(system=skill, prompt=prompt))
         return Trajectory((Turn(prompt, reply.text),), reply.text, _ending(reply.finish))
-        return Trajectory((Turn(prompt, reply.text),), reply.text, _ending(reply.finish))
-
-
 
 
 class Showing(Template):
-class Showing(Template):
-    def parse(self, record: Any, where: Any) -> Item:
     def parse(self, record: Any, where: Any) -> Item:
         item = super().parse(record, where)
-        item = super().parse(record, where)
-        return Item(item.id, {**item.input, "answers": item.gold}, item.gold)
         return Item(item.id, {**item.input, "answers": item.gold}, item.gold)
 
 
-
-
-class Forgetful(Template):
 class Forgetful(Template):
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        return await super().rollout(item, "", target)
         return await super().rollout(item, "", target)
 
 
-
-
-class Restless(Template):
 class Restless(Template):
     count = itertools.count()
-    count = itertools.count()
-
 
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        skill = f"{skill}\n{next(self.count)} {time.monotonic_ns()}"
         skill = f"{skill}\n{next(self.count)} {time.monotonic_ns()}"
         return await super().rollout(item, skill, target)
-        return await super().rollout(item, skill, target)
-
-
 
 
 class Picky(Template):
-class Picky(Template):
-    def score(self, item: Item, trajectory: Trajectory) -> Score:
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         if not trajectory.answer.strip():
-        if not trajectory.answer.strip():
-            return Score.invalid("no answer")
             return Score.invalid("no answer")
         return super().score(item, trajectory)
-        return super().score(item, trajectory)
-
-
 
 
 class Fragile(Template):
-class Fragile(Template):
-    def score(self, item: Item, trajectory: Trajectory) -> Score:
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         return Score.scored(float(int(trajectory.answer) == 13), reason="number")
-        return Score.scored(float(int(trajectory.answer) == 13), reason="number")
-
-
 
 
 class Swallowing(Template):
-class Swallowing(Template):
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         try:
-        try:
-            return await super().rollout(item, skill, target)
             return await super().rollout(item, skill, target)
         except ModelError:
-        except ModelError:
-            return Trajectory((Turn("", ""),), "")
             return Trajectory((Turn("", ""),), "")
 
 
-
-
-class Endless(Template):
 class Endless(Template):
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        while True:
         while True:
             reply = await target.complete(Request(system=skill, prompt="next"))
-            reply = await target.complete(Request(system=skill, prompt="next"))
-            if "CALL" not in reply.text and not reply.tool_calls:
             if "CALL" not in reply.text and not reply.tool_calls:
                 return Trajectory(
-                return Trajectory(
-                    (Turn("next", reply.text),), reply.text, _ending(reply.finish)
                     (Turn("next", reply.text),), reply.text, _ending(reply.finish)
                 )
-                )
-
-
 
 
 class Counting(Template):
-class Counting(Template):
-    def parse(self, record: Any, where: Any) -> Item:
     def parse(self, record: Any, where: Any) -> Item:
         item = super().parse(record, where)
-        item = super().parse(record, where)
-        return Item("x" + str(len(item.id)), item.input, item.gold)
         return Item("x" + str(len(item.id)), item.input, item.gold)
 
 
-
-
-class Filing(Template):
 class Filing(Template):
     folder = Path()
-    folder = Path()
-
 
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        place = self.folder / item.id[:100]
         place = self.folder / item.id[:100]
         if place.parent.is_dir() and not place.is_dir():
-        if place.parent.is_dir() and not place.is_dir():
             place.write_text("notes", encoding="utf-8")
-            place.write_text("notes", encoding="utf-8")
-        return await super().rollout(item, skill, target)
         return await super().rollout(item, skill, target)
 
 
-
-
-def _ending(finish: str) -> str:
 def _ending(finish: str) -> str:
     return "refused" if finish == "refusal" else "answered"
-    return "refused" if finish == "refusal" else "answered"
-
-
 
 
 @pytest.mark.parametrize(
-@pytest.mark.parametrize(
-    ("made", "check"),
     ("made", "check"),
     [
-    [
-        (Leaking, "no gold in prompts"),
         (Leaking, "no gold in prompts"),
         (Showing, "items"),
-        (Showing, "items"),
-        (Forgetful, "rollouts"),
         (Forgetful, "rollouts"),
         (Restless, "repeatable"),
-        (Restless, "repeatable"),
-        (Picky, "scores"),
+        (Moody, "judge"),
         (Picky, "scores"),
         (Fragile, "scores"),
-        (Fragile, "scores"),
-        (Swallowing, "failures"),
         (Swallowing, "failures"),
         (Endless, "limits"),
-        (Endless, "limits"),
-        (Counting, "ids"),
         (Counting, "ids"),
     ],
-    ],
-)
 )
 def test_a_broken_environment_fails_the_check_that_names_it(made: Any, check: str) -> None:
-def test_a_broken_environment_fails_the_check_that_names_it(made: Any, check: str) -> None:
-    assert check in broken(made())
     assert check in broken(made())
 
 
-
-
-def test_a_file_named_by_an_id_is_found(tmp_path: Path) -> None:
 def test_a_file_named_by_an_id_is_found(tmp_path: Path) -> None:
     made = Filing()
-    made = Filing()
-    made.folder = tmp_path / "inside"  # type: ignore[misc]
     made.folder = tmp_path / "inside"  # type: ignore[misc]
     made.folder.mkdir()
-    made.folder.mkdir()
-    assert "ids" in broken(made)
     assert "ids" in broken(made)
 
 
-
-
-def test_environments_are_folders_and_the_template_is_none() -> None:
 def test_environments_are_folders_and_the_template_is_none() -> None:
     assert set(OURS) <= set(environment_names())
-    assert set(OURS) <= set(environment_names())
-    assert "_template" not in environment_names()
     assert "_template" not in environment_names()
 
 
-
-
-def test_fake_models_are_models() -> None:
 def test_fake_models_are_models() -> None:
     model: Model = FakeModel()
-    model: Model = FakeModel()
-    assert model.workers == 1
     assert model.workers == 1
