@@ -238,7 +238,8 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
     page.wait_for_selector("#overview >> text=held-out", timeout=SOON_S * 1000)
     # What was paid for before the stop was not paid for again, but for what it cut.
     assert len(target.asked) - len(set(target.asked)) <= WORKERS
-    assert watched.faults == [REFUSED]
+    # A page that loads itself anew may cut its own stream.
+    assert [said for said in watched.faults if "net::ERR_" not in said] == [REFUSED]
 
 
 def test_the_page_outlives_a_killed_run_and_a_killed_server(world: World, watched: Any) -> None:
