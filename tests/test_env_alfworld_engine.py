@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from env_world import ROOT, WHERE, roll, scripted
 
+from stages.commands.envs import contract_checks
 from stages.core.errors import SkilltrailError
 from stages.core.item import Item
 from stages.envs.alfworld.engine import State, TextWorldEngine, missing
@@ -101,6 +102,12 @@ def test_a_walkthrough_of_the_official_games_wins(record: dict[str, Any], games:
     assert env.score(item, done).hard == 1.0
     assert done.extra["steps"] == len(record["walkthrough"])
     assert item.task_type in TASK_TYPES
+
+
+@pytest.mark.skipif(not ALL, reason="plays some fifty games: `make test-alfworld`")
+def test_the_environment_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert [check for check in contract_checks(ROOT, "alfworld") if check.verdict != "ok"] == []
 
 
 def test_without_its_last_command_a_walkthrough_does_not_win() -> None:
