@@ -410,7 +410,30 @@ def test_a_judges_unusable_reply_is_asked_for_again_once_then_missing() -> None:
     assert score.outcome is Outcome.MISSING
 
 
-@pytest.mark.parametrize("text", [f"```json\n{said(0.5)}\n```", f"  {said(0.5)}\n"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[" * 100_000,
+        '{"score": NaN}',
+        '{"score": 1e999}',
+        '{"score": 0, "score": 1}',
+        said(0) + said(1),
+    ],
+    ids=range(6),
+)
+def test_a_judgement_that_says_nothing_definite_is_no_score(text: str) -> None:
+    assert asked([text, text], HELLO)[0].outcome is Outcome.MISSING
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"```json\n{said(0.5)}\n```",
+        f"  {said(0.5)}\n",
+        '{"reasoning": "one\ntwo", "score": 0.5}',
+    ],
+)
 def test_a_json_block_is_read(text: str) -> None:
     assert asked([text], HELLO)[0].soft == 0.5
 

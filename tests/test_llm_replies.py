@@ -113,6 +113,7 @@ def test_a_raw_line_end_in_a_string_is_kept_and_the_repair_is_told() -> None:
         ('{"edits": [],}', "not_json"),
         ("{'edits': []}", "expected_object"),
         ('{"edits": [NaN]}', "not_json"),
+        ('{"edits": [1e999]}', "not_json"),
         ('{"edits": [], "edits": [1]}', "duplicate_key"),
         ('{"edits": "none"}', "wrong_shape"),
         ('{"patch": {"edits": []}}', "wrong_shape"),

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
+import math
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+_MAX_DEPTH = 100
 
 
 def clean(text: str) -> str:
@@ -37,6 +41,70 @@ def canonical(value: Any) -> str:
     return json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+
+
+def value_of(text: str) -> Any:
+    """Return the JSON value that a model or another program wrote; it has a canonical form.
+
+    Line ends and the like may stand in strings as they are.
+
+    Raises:
+        ValueError: not JSON, a number that is not finite or too long, a key twice in one
+            object, or nested too deeply.
+    """
+    try:
+        value = json.loads(
+            text,
+            strict=False,
+            parse_constant=refuse_constant,
+            parse_float=finite,
+            object_pairs_hook=unique_keys,
+        )
+    except RecursionError as error:
+        raise ValueError("the value is nested too deeply") from error
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return value
+    raise ValueError("the value is nested too deeply")
+
+
+def finite(text: str) -> float:
+    """Return the number that `text` spells.
+
+    Raises:
+        ValueError: it is too large for a float.
+    """
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text:.40} is too large for a number")
+    return value
+
+
+def refuse_constant(name: str) -> NoReturn:
+    """Refuse what Python would read as NaN or an infinity."""
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of `pairs`.
+
+    Raises:
+        ValueError: a key stands twice in it.
+    """
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"key {twice!r} stands twice in one object")
+    return value
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def digest(tag: str, value: Any) -> str:

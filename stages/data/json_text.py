@@ -7,38 +7,17 @@ key twice in one object.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any
 
+from stages.core.canon import finite, refuse_constant, unique_keys
 from stages.core.errors import DataError
 from stages.data import squad
 from stages.data.record import Record, record_of
 from stages.envs.protocol import Where
 
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not math.isfinite(value):
-        raise ValueError(f"{text} is too large for a number")
-    return value
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {twice!r} stands twice in one object")
-    return data
-
-
 _DECODER = json.JSONDecoder(
-    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique_keys
+    parse_constant=refuse_constant, parse_float=finite, object_pairs_hook=unique_keys
 )
 
 

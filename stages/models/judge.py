@@ -12,14 +12,13 @@ reaches no optimizer, and a score that rests on it has the reason `model-judged`
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from stages.core.canon import text_digest
+from stages.core.canon import text_digest, value_of
 from stages.core.errors import UsageError
 from stages.core.fence import fenced
 from stages.core.score import Score
@@ -218,7 +217,7 @@ def _read(reply: Reply) -> float:
         raise ValueError(f"it ended with {reply.finish}")
     block = _BLOCK.fullmatch(reply.text.strip())
     try:
-        value = json.loads(reply.text if block is None else block[1])
+        value = value_of(reply.text if block is None else block[1])
     except ValueError as error:
         raise ValueError("it is not one JSON object") from error
     if not isinstance(value, dict):

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
+from stages.core.canon import value_of
 from stages.models.classify import Endpoint, classify
 from stages.models.errors import ModelConfigError, Transient
 
@@ -84,8 +85,8 @@ def arguments(text: str) -> Mapping[str, Any]:
     output, to be judged, not a failure of the line.
     """
     try:
-        value = json.loads(text) if text else {}
-    except json.JSONDecodeError:
+        value = value_of(text) if text else {}
+    except ValueError:
         return {"_unparsed": text}
     return value if isinstance(value, dict) else {"_unparsed": text}
 

@@ -7,13 +7,13 @@ calls and what the tools said.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from stages.core.canon import value_of
 from stages.core.trajectory import Trajectory, Turn
 from stages.envs.asking import ending_of, system_text, total_usage
 from stages.envs.officeqa.tools import TOOLS, run_tool, shown_call
@@ -151,7 +151,7 @@ def _followed(
 
 def _arguments(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
+        found = value_of(text)
+    except ValueError:
         return {"_broken": text}
     return found if isinstance(found, dict) else {"_broken": text}

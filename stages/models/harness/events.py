@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stages.core.canon import value_of
 from stages.models.classify import Endpoint, classify
 from stages.models.errors import ModelConfigError, ModelError, Transient
 
@@ -29,7 +29,7 @@ def objects(output: str, skipped: Skipped) -> Iterator[Mapping[str, Any]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = value_of(line)
         except ValueError:
             skipped.count += 1
             continue

@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from stages.core.canon import finite
+
 _TAGS = "think|thinking|thoughts?|reasoning|reflection|analysis|scratchpad|seed:think"
 _MARK = re.compile(
     rf"""(?P<open><(?P<tag>{_TAGS})(?:\s[^<>]*)?> | \[THINK\])
@@ -137,7 +139,11 @@ def _load(source: str) -> tuple[Any, bool]:
 
 def _decode(source: str, *, strict: bool) -> Any:
     return json.loads(
-        source, strict=strict, object_pairs_hook=_unique, parse_constant=_refuse_constant
+        source,
+        strict=strict,
+        object_pairs_hook=_unique,
+        parse_constant=_refuse_constant,
+        parse_float=finite,
     )
 
 
@@ -159,4 +165,4 @@ def _sentence(error: ValueError) -> str:
     if isinstance(error, json.JSONDecodeError):
         # Only place and kind: the wording differs between Python versions.
         return f"not_json: the object breaks JSON at its character {error.pos + 1}"
-    return "not_json: the object holds a number that is too long"
+    return "not_json: the object holds a number that is too large"
