@@ -1,12 +1,13 @@
 """The gate decides by rule, exactly, and stopping early never changes its word."""
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.score import Score
+from stages.core.score import InvalidScore, Outcome, Score
 from stages.core.stats import sign_flip_p
 from stages.gate import GateRule, gate_order, judge_all
 
@@ -117,6 +118,20 @@ def test_scores_that_are_not_numbers_never_reach_the_gate() -> None:
     for bad in (float("nan"), float("inf"), 85.0, -0.1):
         with pytest.raises(ValueError, match="score"):
             Score.scored(bad)
+
+
+def test_only_numbers_are_scores() -> None:
+    for bad in ("0.5", None, True, Decimal("0.5")):
+        with pytest.raises(InvalidScore, match="score"):
+            Score(Outcome.SCORED, bad, bad)
+    assert Score.scored(True, Fraction(1, 4)).hard == 1.0
+
+
+def test_mixed_weighs_soft_by_the_param_and_hard_by_the_rest() -> None:
+    before, after = scores([1, 0], [0, 0.5]), scores([0, 1], [0.1, 1])
+    verdict = judge_all(GateRule(metric="mixed", mixed_weight=0.2), list(before), before, after)
+    assert (verdict.before, verdict.after) == (0.45, 0.51)
+    assert word(GateRule(metric="mixed", mixed_weight=0.0), before, after) == "rejected"
 
 
 def test_no_gate_accepts_all_and_says_forced() -> None:

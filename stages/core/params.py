@@ -147,7 +147,7 @@ class Gate:
     rule: str = knob("strict", "How a candidate is judged.", choices=GATE_RULES)
     metric: str = knob("hard", "Which score is compared.", choices=METRICS)
     mixed_weight: float = knob(
-        0.5, "Share of hard in `mixed`.", low=0, high=1, read_when=("gate.metric", ("mixed",))
+        0.5, "Share of soft in `mixed`.", low=0, high=1, read_when=("gate.metric", ("mixed",))
     )
     alpha: float = knob(
         0.05,
