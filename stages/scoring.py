@@ -77,6 +77,8 @@ def by_rule(env: Environment, item: Item, trajectory: Trajectory) -> Score:
         return Score.scored(0.0, 0.0, trajectory.ending)
     try:
         score = env.score(item, trajectory)
+        if not isinstance(score, Score):
+            raise InvalidScore(f"expected a Score, found {type(score).__name__}")
     except InvalidScore as error:
         raise DataError(
             f"item {item.id!r} cannot be scored",

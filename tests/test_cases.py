@@ -220,17 +220,30 @@ def test_a_crash_is_no_success_where_silence_is_right() -> None:
 
 @dataclass(frozen=True)
 class BadScorer(ToyEnvironment):
-    value: float = float("nan")
+    value: Any = float("nan")
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         return Score.scored(self.value)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5, 62.0])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -0.5, 62.0, "1", None])
 def test_a_scorer_that_gives_no_number_stops_the_run_and_is_named(value: float) -> None:
     """Case gate-07: a NaN blocked every later acceptance without a word."""
     door = Rollouts(BadScorer(value=value), ToyModel(), NullStore(), Tally())
     with pytest.raises(DataError, match=r"train-\w+.*invalid_score.*scorer"):
+        asyncio.run(door.all(items_of("train"), SEED_SKILL))
+
+
+@dataclass(frozen=True)
+class BareScorer(BadScorer):
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        return cast(Score, self.value)
+
+
+@pytest.mark.parametrize("value", [None, 0.5, True])
+def test_a_scorer_that_returns_no_score_is_named(value: Any) -> None:
+    door = Rollouts(BareScorer(value=value), ToyModel(), NullStore(), Tally())
+    with pytest.raises(DataError, match=r"train-\w+.*expected a Score.*scorer"):
         asyncio.run(door.all(items_of("train"), SEED_SKILL))
 
 

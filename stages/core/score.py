@@ -6,12 +6,12 @@ itself cannot be scored). Only `scored` enters a mean; a real 0.0 is a score, No
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
+from numbers import Real
 
 _SIMPLE = 10**7  # two fractions with denominators up to this never read as one float
 
@@ -43,7 +43,7 @@ class Score:
         values = (self.hard, self.soft)
         if self.outcome is Outcome.SCORED:
             for value in values:
-                if value is None or not math.isfinite(value) or not 0.0 <= value <= 1.0:
+                if isinstance(value, bool) or not 0.0 <= _number(value) <= 1.0:
                     raise InvalidScore(f"a score is a number in [0, 1], found {value!r}")
         elif values != (None, None):
             raise InvalidScore(f"{self.outcome.value} carries no score, found {values!r}")
@@ -51,7 +51,8 @@ class Score:
     @staticmethod
     def scored(hard: float, soft: float | None = None, reason: str = "") -> Score:
         """Return a score; `soft` defaults to `hard`."""
-        return Score(Outcome.SCORED, float(hard), float(hard if soft is None else soft), reason)
+        soft = hard if soft is None else soft
+        return Score(Outcome.SCORED, _number(hard), _number(soft), reason)
 
     @staticmethod
     def missing(reason: str) -> Score:
@@ -60,6 +61,12 @@ class Score:
     @staticmethod
     def invalid(reason: str) -> Score:
         return Score(Outcome.INVALID, reason=reason)
+
+
+def _number(value: object) -> float:
+    if not isinstance(value, Real):
+        raise InvalidScore(f"a score is a number in [0, 1], found {value!r:.80}")
+    return float(value)
 
 
 @lru_cache(maxsize=1 << 16)
