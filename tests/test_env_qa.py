@@ -91,6 +91,16 @@ def test_checks_tell_form_from_content(reply: str, soft: float, reason: str) -> 
         "## IV. **Key risks** – today",
         "Key risks\n=========",
         "text\n\n#### 3) Key  risks ####",
+        "## 1 - Key risks",
+        "## 2 – Key risks",
+        "## Section 3: Key risks",
+        "## Step 4 — Key risks",
+        "## ⚠️ Key risks",
+        "## § 3 Key risks",
+        "## _Key risks_ (n=3)",
+        "## 1\\. __Key risks__",
+        "## [Key risks](#key-risks)",
+        "## １．Key\u00a0risks",
     ],
 )
 def test_a_section_is_found_whatever_number_and_suffix_it_has(reply: str) -> None:

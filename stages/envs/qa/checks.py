@@ -1,7 +1,8 @@
 """Checks of a whole reply, declared in a record: `{"op": "contains", "arg": "Key risks"}`.
 
 `section_contains` looks for a heading. It is literal, takes capitals, a number in front and
-words behind as they come (`### 1. Key risks (overview)` has the section `key risks`), and says
+words behind as they come (`### 1. Key risks (overview)` has the section `key risks`, and so has
+`## ⚠ Step 2 – [Key risks](#risks)`), and says
 nothing about content: checks like it are `format_only`, and a reply that fails these alone is
 told apart.
 """
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,10 +21,17 @@ from stages.core.markdown import HEADING, scan
 from stages.envs.fields import shown
 from stages.envs.protocol import Where
 
+_UNSOUND = (re.error, DeprecationWarning, FutureWarning, RecursionError, OverflowError)
+_NUMBER = r"(?:\d+(?:\.\d+)*|[ivxlc]+|[a-z])"
 _NUMBERING = re.compile(
-    r"^(?:[(\[]?\s*(?:\d+(?:\.\d+)*|[ivxlc]+|[a-z])\s*[.):\]]\s*|\d+\s+)+", re.I
+    rf"(?:(?:section|part|chapter|step)\s+)?[(\[]?\s*{_NUMBER}"
+    r"(?:\s*[.):\]]|\s+[-\u2013\u2014])\s*|\d+\s+"
 )
+_SIGNS = re.compile(r"[^\w(\[]+")
 _CLOSING = re.compile(r"\s+#+\s*$")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_LINK = re.compile(r"\[([^\[\]]*)\]\([^()\s]*\)")
+_EMPHASIS = re.compile(r"[*`]|(?<!\w)_+|_+(?!\w)")
 
 
 @dataclass(frozen=True)
@@ -53,7 +62,8 @@ def headings(reply: str) -> list[str]:
     for block in scan(lines):
         if block.kind == HEADING:
             text = _CLOSING.sub("", lines[block.start].lstrip(" #"))
-            found.append(text.replace("*", "").replace("`", "").strip())
+            text = _EMPHASIS.sub("", _LINK.sub(r"\1", text))
+            found.append(_ESCAPE.sub(r"\1", text).strip())
     return found
 
 
@@ -97,7 +107,7 @@ def compile_pattern(pattern: str, field: str, where: Where) -> None:
             # What Python 3.10 only warns of (flags in the middle) is an error from 3.11 on.
             warnings.simplefilter("error")
             re.compile(pattern)
-    except (re.error, DeprecationWarning, FutureWarning, RecursionError) as error:
+    except _UNSOUND as error:
         raise where.error(
             field, f"the pattern {shown(pattern)} does not compile: {error}", "Correct it"
         ) from error
@@ -119,9 +129,13 @@ def _read_check(value: Any, where: Where) -> dict[str, Any]:
 
 
 def _with_and_without_number(text: str) -> set[str]:
-    """Return a heading as it is compared, and the same without a number in front."""
-    whole = " ".join(text.casefold().split())
-    return {whole, _NUMBERING.sub("", whole)} - {""}
+    """Return a heading as it is compared, and the same without numbers or signs in front."""
+    whole = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    forms, rest = {whole}, whole
+    while (front := _SIGNS.match(rest) or _NUMBERING.match(rest)) is not None:
+        rest = rest[front.end() :]
+        forms.add(rest)
+    return forms - {""}
 
 
 def _begins_with(heading: str, wanted: str) -> bool:
