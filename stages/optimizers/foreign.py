@@ -24,21 +24,23 @@ _TLDS = (
 _PATH = r"""[^\s<>"'`)\]]*"""
 _ADDRESS = re.compile(
     rf"""
-      \b[a-z][a-z0-9+.-]*://{_PATH}                         # any scheme
+      \b[a-z][a-z0-9+-]{{0,40}}://{_PATH}                     # any scheme
     | \b(?:mailto|javascript|vbscript):[^\s]{_PATH}
     | \bdata:\w+/{_PATH}
     | \bwww\.{_PATH}
     | (?<![\w:/])//(?:[\w-]+\.)+[a-z]\w*{_PATH}
-    | \b[\w.+-]+@[\w-]+(?:\.[\w-]+)+                        # mail
+    | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+       # mail
     | (?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+   # a bare host
         (?-i:{_TLDS})(?::\d+)?(?:/{_PATH})?(?![\w-]|\.\w)
+    | (?-i:(?<![\w.@/-])(?:[A-Z0-9-]+\.)+(?:COM|ORG|INFO|INVALID|EXAMPLE)\b)
+    | (?<![\w.@/-])(?:[a-z0-9-]+\.)+[a-z]{{2,}}/[^\s?`]{{0,200}}\?{_PATH}
     | (?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?::\d+)?(?:/{_PATH})?(?![\w.])
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 _COMMAND = re.compile(
     r"""
-      \b(?:curl|wget)\s+(?:-|["']?\$|\S*[./:]\S)[^\n`]*
+      \b(?i:curl|wget)\s+(?:-|["']?\$|\S*[./:]\S)[^\n`]*
     | \b(?:sudo|doas)\s+[a-z./][^\n`]*
     | \brm\s+-[a-z]+[^\n`]*
     | \b(?:chmod|chown)\s+(?:[+0-7]|-R|\w+:)[^\n`]*
@@ -60,6 +62,13 @@ _COMMAND = re.compile(
         (?:-|add|delete|enable|start)[^\n`]*
     | \bbase64\s+(?:-d|-D|--decode)[^\n`]*
     | \bdd\s+if=[^\n`]*
+    | (?<![\w-])
+        (?:cat|ls|cp|mv|ln|tee|sed|awk|tar|find|grep|touch|mkdir|head|tail|xargs|openssl)
+        \s+(?:-[a-zA-Z-]|~/|/\w|\.\.?/)[^\n`]*
+    | \becho\s[^\n`>]{0,200}>\s*\S[^\n`]*
+    | `[^`\n|]*\|\s*(?:grep|base64|xargs|tee|curl|nc|awk|sed|sort|head|tail|sh)\b[^`\n]*
+    | \b(?:eval|bash|sh|source)\s+["']?(?:\$[({]|<\()[^\n`]*
+    | \b(?:eval|exec|__import__)\s*\([^\n`]*
     | (?m:^[ \t>*-]*`?\$\s[a-z./]{2,}(?:\s+[^\n$`]+)?`?$)   # a line with a shell prompt
     | (?m:^\s*(?:```|~~~)[ \t]*(?:ba|z|c|k|fi|power)?sh(?:ell(?:-session|script)?)?\b[^\n]*)
     | (?m:^\s*(?:```|~~~)[ \t]*(?:console|ps1|bat|cmd|batch)\b[^\n]*)
