@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from stages.core.errors import ParamError, UsageError
 from stages.core.params import Params
 from stages.core.params_read import FILE, params_of
 from stages.core.params_read import load_params as read_params
+from stages.core.params_tree import Fault, Node, node_of, parse
 from stages.envs.protocol import Environment
 from stages.envs.registry import ParamClasses, load_environment
 
@@ -33,35 +32,38 @@ def params_with(root: Path, changes: Mapping[str, Any]) -> Params:
         ParamError: params.yaml is absent, or has faults with the changes in it.
     """
     load_params(root)
-    tree = YAML(typ="safe").load((root / FILE).read_text(encoding="utf-8-sig"))
+    tree = parse((root / FILE).read_text(encoding="utf-8-sig"), [])
     for key, value in changes.items():
         *sections, name = key.split(".")
-        node = tree
+        entries = tree.value
         for section in sections:
-            node = node.setdefault(section, {})
-            if not isinstance(node, dict):
+            entries = entries.setdefault(section, Node({})).value
+            if not isinstance(entries, dict):
                 raise ParamError(key, f"{section} is no section of {FILE}")
-        node[name] = value
+        entries[name] = node_of(value)
     return params_of(tree, ParamClasses())
 
 
-def changes_of(overrides: Iterable[str]) -> dict[str, Any]:
+def changes_of(overrides: Iterable[str]) -> dict[str, Node]:
     """Return overrides as `dvc exp run -S` takes them (`lr=8`) by key, values read as YAML.
+
+    A node knows whether a word stood in quotes: `no` alone is false where a switch is due.
 
     Raises:
         UsageError: one of them is not KEY=VALUE.
     """
-    changes: dict[str, Any] = {}
+    changes: dict[str, Node] = {}
     for override in overrides:
         key, equals, text = override.partition("=")
         if not equals or not key.replace(".", "").replace("_", "").isalnum():
             raise UsageError(f"-S {override}", "not KEY=VALUE", "For instance: -S lr=8")
-        try:
-            changes[key] = YAML(typ="safe").load(text)
-        except YAMLError as error:
+        faults: list[Fault] = []
+        node = parse(text, faults) if text.strip() else Node(None)
+        if faults:
             raise UsageError(
                 f"-S {override}", "the value cannot be read", "Put a text in quotes"
-            ) from error
+            )
+        changes[key] = replace(node, line=None)
     return changes
 
 

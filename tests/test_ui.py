@@ -14,6 +14,7 @@ from report_world import Project, make_project
 starlette = pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
 
 from stages.core.errors import ParamError, UsageError  # noqa: E402
+from stages.core.params_tree import plain  # noqa: E402
 from stages.store.place import Place  # noqa: E402
 from stages.ui import options, watch  # noqa: E402
 from stages.ui.app import Live  # noqa: E402
@@ -269,12 +270,28 @@ def test_params_are_checked_as_a_run_would(project: Project) -> None:
             params_with(project.folder, change)
 
 
+def read(*overrides: str) -> dict[str, object]:
+    return {key: plain(node) for key, node in changes_of(overrides).items()}
+
+
+@pytest.mark.parametrize("word", ["no", "off", "False", "NO", "false"])
+def test_a_word_for_no_means_false_in_a_plan_as_in_an_experiment(
+    tmp_path: Path, word: str
+) -> None:
+    """Case cli-06: `-S use_gate=no`, and a params.yaml that such an experiment wrote."""
+    assert params_with(ROOT, changes_of([f"use_gate={word}"])).use_gate is False
+    with pytest.raises(ParamError, match="use_gate: expected true or false"):
+        params_with(ROOT, changes_of([f"use_gate='{word}'"]))
+    (tmp_path / "params.yaml").write_text(f"use_gate: {word}\n", encoding="utf-8")
+    assert params_with(tmp_path, {"lr": 8}).use_gate is False
+
+
 def test_a_change_reads_the_same_in_a_plan_as_in_an_experiment(project: Project) -> None:
     changes = {"lr": 8, "data.ratio": "1:1:1", "target.stop": ["\n"], "gate.rule": "paired"}
     overrides = options.command(changes)[3::2]
-    assert changes_of(overrides) == changes
-    assert changes_of(["lr=1e-5", "use_gate=false", "skill.parent=null"]) == {
-        "lr": 1e-5, "use_gate": False, "skill.parent": None,
+    assert read(*overrides) == changes
+    assert read("lr=1e-5", "use_gate=false", "skill.parent=null", "judge.model=") == {
+        "lr": 1e-5, "use_gate": False, "skill.parent": None, "judge.model": None,
     }  # fmt: skip
     for wrong in ("lr", "+lr=3", "~lr", "=3", "lr=[1"):
         with pytest.raises(UsageError):

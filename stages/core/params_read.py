@@ -67,7 +67,7 @@ def params_from_text(text: str, name: str, environments: Mapping[str, type]) -> 
     return _params(tree, environments, faults, name)
 
 
-def params_of(values: Mapping[str, Any], environments: Mapping[str, type]) -> Params:
+def params_of(values: Mapping[str, Any] | Node, environments: Mapping[str, type]) -> Params:
     """Return the params in a mapping (as in YAML, nested); for tests and other programs.
 
     Raises:

@@ -56,7 +56,9 @@ def plain(node: Node) -> Any:
 
 
 def node_of(value: Any) -> Node:
-    """Return the tree of a bare value, without lines."""
+    """Return the tree of a bare value, without lines; nodes in it stay as they are."""
+    if isinstance(value, Node):
+        return value
     if isinstance(value, Mapping):
         return Node({str(key): node_of(entry) for key, entry in value.items()})
     if isinstance(value, (list, tuple)):
