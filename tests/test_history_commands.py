@@ -152,6 +152,10 @@ def test_a_wrong_question_exits_2_with_a_remedy(
     assert run(["audit"]) == 2
     assert run(["audit", "--version", "1", "--patch", "p9", "--line", "3"]) == 2
     assert run(["replay", "--version", "x"]) == 2
+    assert run(["audit", "--text", ""]) == 2
+    assert run(["audit", "--text", " "]) == 2
+    assert run(["log", "--type", "gate.judge"]) == 2
+    assert "gate.judged" in capfd.readouterr().err
     assert run(["log", "--run", "nobody"]) == 2
     assert "skilltrail runs" in " ".join(capfd.readouterr().err.split())
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
+import schemas
 from stages.commands.history import JSON, RUN, project
 from stages.console import emit, emit_json, say, table
 from stages.core.errors import UsageError
@@ -46,6 +48,8 @@ def log(
     def wanted(event: Event) -> bool:
         return type in (None, event.type) and step in (None, event.data.get("step"))
 
+    if type is not None:
+        _check_type(type)
     if follow and summary:
         raise UsageError("skilltrail log", "--follow with --summary", "Leave one out")
     if follow:
@@ -56,6 +60,14 @@ def log(
         _summary(story, as_json=as_json)
     else:
         _events(story, wanted, as_json=as_json)
+
+
+def _check_type(type: str) -> None:
+    known = schemas.names("events")
+    if type not in known:
+        near = get_close_matches(type, known, n=1)
+        remedy = f"The nearest is {near[0]}" if near else f"One of {', '.join(known)}"
+        raise UsageError(f"--type {type}", "no event has that type", remedy)
 
 
 def _events(story: Story, wanted: Wanted, *, as_json: bool) -> None:

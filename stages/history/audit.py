@@ -63,6 +63,8 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
         UsageError: no version ever had such a line, and no edit proposed one.
     """
     subject = f"text {text!r}"
+    if not text.strip():
+        raise UsageError(subject, "every line has it", "Quote a part of one line")
     wanted: dict[int, dict[str, None]] = {}
     for version in story.versions:
         for row in blame(story, version.number):
