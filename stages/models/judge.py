@@ -13,7 +13,7 @@ reaches no optimizer, and a score that rests on it has the reason `model-judged`
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +23,7 @@ from stages.core.errors import UsageError
 from stages.core.fence import fenced
 from stages.core.score import Score
 from stages.models.errors import ModelError, Unjudged
+from stages.models.facts import Facts
 from stages.models.protocol import Decoding, Model, Reply, Request
 
 MARK = "model-judged"
@@ -50,22 +51,6 @@ class Case:
     task: str
     answer: str
     reference: str | None = None
-
-
-class Made(Protocol):
-    @property
-    def value(self) -> Mapping[str, Any]: ...
-
-    @property
-    def reused(self) -> bool: ...
-
-
-class Facts(Protocol):
-    """Where judgements are kept; the run's store is one."""
-
-    async def get_or_make(
-        self, kind: str, key: str, make: Callable[[], Awaitable[Mapping[str, Any]]]
-    ) -> Made: ...
 
 
 class Counter(Protocol):

@@ -7,7 +7,8 @@ from functools import partial
 from stages.core.params import Params
 from stages.envs.protocol import Environment
 from stages.models.budget import Account
-from stages.optimizers.llm.ask import Counter, Facts
+from stages.models.facts import Facts
+from stages.optimizers.llm.ask import Counter
 from stages.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
 from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.protocol import Optimizer

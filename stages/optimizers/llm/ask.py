@@ -10,12 +10,13 @@ failures are no replies: they go through to the caller.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from stages.core.fence import clip, fenced
 from stages.models.errors import TooLong
+from stages.models.facts import Facts
 from stages.models.protocol import Decoding, Message, Model, Reply, Request
 from stages.optimizers.llm.options import LlmOptions
 from stages.optimizers.llm.prompts import Prompts
@@ -31,22 +32,6 @@ AGAIN = "asked once more, told what is wrong"
 LONGER = "asked once more with a larger output limit"
 
 T = TypeVar("T")
-
-
-class Made(Protocol):
-    @property
-    def value(self) -> Mapping[str, Any]: ...
-
-    @property
-    def reused(self) -> bool: ...
-
-
-class Facts(Protocol):
-    """Where calls are kept; the run's store is one."""
-
-    async def get_or_make(
-        self, kind: str, key: str, make: Callable[[], Awaitable[Mapping[str, Any]]]
-    ) -> Made: ...
 
 
 class Counter(Protocol):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from stages.core.model_options import RoleOptions
 from stages.models.budget import Account
+from stages.models.facts import Facts
 from stages.models.protocol import Model
 from stages.models.registry import open_model
-from stages.optimizers.llm.ask import Counter, Facts
+from stages.optimizers.llm.ask import Counter
 from stages.optimizers.llm.optimizer import LlmOptimizer, uncounted
 from stages.optimizers.llm.options import STAGES, LlmOptions, role_of_stage
 

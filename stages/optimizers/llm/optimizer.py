@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 
 from stages.core.edit import Edit
 from stages.core.patch import Patch
+from stages.models.facts import Facts
 from stages.models.protocol import Model, Reply
 from stages.optimizers.failure_types import failure_types_of
 from stages.optimizers.llm import choosing, compacting, merging, reflecting, writing
-from stages.optimizers.llm.ask import Asker, Counter, Facts
+from stages.optimizers.llm.ask import Asker, Counter
 from stages.optimizers.llm.options import STAGES, LlmOptions
 from stages.optimizers.llm.prompts import Prompts
 from stages.optimizers.llm.proposals import Ground
