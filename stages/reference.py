@@ -11,13 +11,17 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from stages.core.errors import ParamError
-from stages.core.params_read import FILE, params_from_text, run_digest_params
+from stages.core.params import Params
+from stages.core.params_read import FILE, params_from_text, resolved, run_digest_params
 from stages.envs.registry import ParamClasses
 from stages.outputs import BEST_SKILL, EVENTS, METRICS
 
 INPUTS = ("data", "skills/seeds")
+# What a run reads there is part of its digest, so the digest leaves these params out.
+_NAMING = ("data.", "skill.", "evaluate.", "judge.rubric")
 
 
 @dataclass(frozen=True)
@@ -55,12 +59,18 @@ def _same_params(workspace: Path) -> bool:
         return False
     try:
         values, wanted = (
-            run_digest_params(params_from_text(text.decode(), FILE, ParamClasses()))
+            _values(params_from_text(text.decode("utf-8-sig"), FILE, ParamClasses()))
             for text in (now, committed)
         )
     except (ParamError, UnicodeDecodeError):
         return False
     return values == wanted
+
+
+def _values(params: Params) -> dict[str, Any]:
+    """Return what decides the files compared: also which data, seed and skills are meant."""
+    named = {row.key: row.value for row in resolved(params) if row.key.startswith(_NAMING)}
+    return run_digest_params(params) | named
 
 
 def _difference(path: Path, committed: bytes, found: bytes) -> str:

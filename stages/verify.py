@@ -102,7 +102,7 @@ def log_level(report: Report, more: Sequence[Fault]) -> Level:
 def skill_faults(place: Place, data: bytes, report: Report) -> Iterator[Fault]:
     """Compare `skills/best_skill.md` with the best version of the log beside it."""
     skill, log = place.workspace / BEST_SKILL, place.workspace / EVENTS
-    if not skill.exists() or not log.exists() or log.read_bytes() != data:
+    if not skill.is_file() or not log.is_file() or log.read_bytes() != data:
         return
     try:
         best = version_of(report.events, "best")

@@ -88,9 +88,21 @@ def test_a_difference_names_the_event_it_starts_at(tmp_path: Path) -> None:
     assert "from event 2 on" in found.told
 
 
-def test_other_params_are_not_compared(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        "seed: 2",
+        "seed: 1\ndata: {limit: {selection: 20}}",
+        "seed: 1\ndata: {path: data/mine.jsonl}",
+        "seed: 1\nskill: {seed: skills/seeds/mine.md}",
+        "seed: 1\nevaluate: {enabled: false}",
+        "seed: 1\nevaluate: {skills: [seed]}",
+    ],
+)
+def test_other_params_are_not_compared(tmp_path: Path, other: str) -> None:
     reference(tmp_path)
-    write(tmp_path / "params.yaml", "seed: 2\n")
+    write(tmp_path / "skills/best_skill.md", "another\n")
+    write(tmp_path / "params.yaml", other + "\n")
     assert compare_with_head(tmp_path).same is None
 
 

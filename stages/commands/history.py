@@ -102,7 +102,8 @@ def verify(
         raise FaultError(
             f"verify {found.name}",
             f"{len(found.faults)} fault(s)",
-            "Each is named above; a rerun (`dvc repro`) writes the log anew",
+            "Each is named above; a rerun (`dvc repro`) writes the log anew, and"
+            " `skilltrail fork FILE` trains on from a skill edited by hand",
         )
 
 
