@@ -48,8 +48,10 @@ def test_fields_that_hold_keys_are_hidden_whole_and_numbers_stay() -> None:
             "target_x_api_key": "DDDD",
             "api_key": "EEEEFFFFGGGG",
             "token_budget": 5,
+            "auth_token": {"of": ["FFFF"]},
         }
     )
+    assert found.pop("auth_token") == {"of": [HIDDEN]}
     assert found["token_budget"] == 5
     assert [v for k, v in found.items() if k != "token_budget"] == [HIDDEN] * 3
 
@@ -74,6 +76,11 @@ def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
         ("api_key=0123456789", "0123456789"),
         ('"client_secret": "quite a secret"', "quite"),
         ("x-api-key: plainvalue", "plainvalue"),
+        (r"{\"api_key\": \"plainvalue\", \"n\": 1}", "plainvalue"),
+        (r"{\\\"api_key\\\": \\\"plainvalue\\\"}", "plainvalue"),
+        ('api_key = """plainvalue"""', "plainvalue"),
+        ("run --api-key plainvalue --n 1", "plainvalue"),
+        ("run --openai-token plainvalue", "plainvalue"),
         ("GET https://host/v1?alt=json&key=plainvalue&n=1", "plainvalue"),
         ("https://host/blob?sig=a%2Fb%3Dlong&se=1", "long"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
@@ -97,6 +104,7 @@ def test_no_shape_is_without_the_mark_that_is_looked_for_first(text: str) -> Non
         "the key insight of the skill",
         "max_tokens: 64, fact key " + "a" * 64,
         "tasks sk-1 and ask-me",
+        "run --max-tokens 100 --token-budget 5 --secret --n 1",
         "https://example.org/path?x=1",
     ],
 )

@@ -73,9 +73,13 @@ _ASSIGNED = re.compile(
     r"""(?ix)
     (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd
         |access[_-]?token|auth[_-]?token|client[_-]?secret|x-api-key)
-        [a-z0-9_-]{0,64} ["']? \s{0,8} [:=] \s{0,8} )
-    (?P<value> "[^"]*" | '[^']*' | [^\s,;&"'}]+ )
+        [a-z0-9_-]{0,64} \\{0,8}["']? \s{0,8} [:=] \s{0,8} )
+    (?P<value> (?P<q> \\{1,8}["'] | "{3} ) [^\n]{0,400}? (?P=q)
+        | "[^"]*" | '[^']*' | [^\s,;&"'}]+ )
     """
+)
+_FLAG = re.compile(
+    r"(?i)(?P<name>(?<!\S)--?(?:[a-z]+[_-]){0,4}(?:api-?key|secret|password|token)\s+)[^\s-]\S*"
 )
 _MIN_VALUE_CHARS = 4  # a shorter value would be hidden in ordinary words
 _MIN_SURE_CHARS = 8  # in data, where `DEBUG_TOKEN=none` shall not hide every `none`
@@ -113,7 +117,9 @@ class Redactor:
             text = self._known.sub(HIDDEN, text)
         text = _without_shapes(text)
         text = _AUTH_HEADER.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
-        return _ASSIGNED.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+        for pattern in (_ASSIGNED, _FLAG):
+            text = pattern.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+        return text
 
     def sure(self, text: str) -> str:
         """Return `text` without known values and without what has a key's own shape.
@@ -135,7 +141,10 @@ class Redactor:
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value without secrets; `name` is the field it stands in."""
         if isinstance(value, Mapping):
-            return {self.text(str(k)): self.value(v, str(k)) for k, v in value.items()}
+            inside = name if holds_secret(name) else ""
+            return {
+                self.text(str(k)): self.value(v, inside or str(k)) for k, v in value.items()
+            }
         if isinstance(value, (list, tuple)):
             return [self.value(item, name) for item in value]
         if isinstance(value, (str, bytes)):
