@@ -29,7 +29,7 @@ from toy_world import (
 )
 
 from stages.core.edit import Edit
-from stages.core.errors import DataError, IncompleteError
+from stages.core.errors import DataError, FaultError, IncompleteError
 from stages.core.item import Item
 from stages.core.patch import Patch
 from stages.core.score import Outcome, Score
@@ -148,6 +148,20 @@ def test_a_run_of_zeros_resumes_where_it_was(tmp_path: Path) -> None:
     assert done.state.best.mean == 0
     assert [event["step"] for event in done.events("step.ended")] == [1, 2, 3, 4]
     assert done.log == whole.log
+
+
+def test_a_damaged_live_log_is_left_alone_and_the_way_on_is_said(
+    tmp_path: Path, store: FactStore
+) -> None:
+    """Case event-log-04: a resume refused for ever."""
+    whole = run_toy(tmp_path, store, toy_params(epochs=1)).log
+    path = tmp_path / "events.jsonl"
+    path.write_bytes(b"{garbage\n" + whole)
+    with pytest.raises(FaultError, match=r"events.jsonl, left as it is: .*line 1.*delete it"):
+        run_toy(tmp_path, store, toy_params(epochs=1))
+    assert path.read_bytes() == b"{garbage\n" + whole
+    path.unlink()
+    assert run_toy(tmp_path, store, toy_params(epochs=1)).log == whole
 
 
 def test_no_id_is_given_twice_in_a_run(tmp_path: Path, store: FactStore) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from stages.core.errors import SkilltrailError
+from stages.core.errors import FaultError, SkilltrailError
 from stages.history.events import Event
 from stages.history.log import EventLog, Repair, follow
 
@@ -62,9 +62,19 @@ class Recorder:
         self._projection = projection
         self._report = report
         self._after = after
-        self._log = EventLog.open(path, after=after, on_repair=self._repaired)
+        self._log = self._opened(path)
         self._standing = list(self._log.events)
         self.events: list[Event] = []
+
+    def _opened(self, path: Path) -> EventLog:
+        try:
+            return EventLog.open(path, after=self._after, on_repair=self._repaired)
+        except FaultError as error:
+            raise FaultError(
+                f"The log {path.parent.name}/{path.name}, left as it is",
+                str(error),
+                "Put it back as it was, or delete it: its events are derived again from facts",
+            ) from error
 
     @property
     def path(self) -> Path:
