@@ -2,10 +2,11 @@
 
     python -m benchmarks.trial                 both sets, default params
     python -m benchmarks.trial --set space     one of them
+    python -m benchmarks.trial -S lr=8         with another param
 
 Two small sets of extraction questions are generated (40 train, 40 selection, 100 test items
-each), put in through `data.split_dir` into a clone of this repository, and trained with the
-default params. Neither was looked at while the optimizer was written. Takes some minutes each.
+each), put in through `data.split_dir` into a clone of this repository, and trained there.
+Neither was looked at while the optimizer was written. Takes some minutes each.
 """
 
 from __future__ import annotations
@@ -102,8 +103,8 @@ def items(name: str, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def run(name: str) -> dict[str, Any]:
-    """Train on one set in a clone and return its summary."""
+def run(name: str, params: list[str]) -> dict[str, Any]:
+    """Train on one set in a clone, with `params` as `KEY=VALUE`, and return its summary."""
     folder = Path(tempfile.mkdtemp(prefix="trial-"))
     try:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder / "run")], check=True)
@@ -115,8 +116,9 @@ def run(name: str) -> dict[str, Any]:
             path = splits / f"{split}.jsonl"
             path.write_text("".join(lines), encoding="utf-8", newline="\n")
         environ = environment()
+        changed = [f"--set-param={param}" for param in ("data.split_dir=data/trial", *params)]
         for command in (
-            ["dvc", "exp", "run", "--quiet", "-S", "data.split_dir=data/trial"],
+            ["dvc", "exp", "run", "--quiet", *changed],
             ["stages.cli", "summary", "--json"],
         ):
             done = subprocess.run(
@@ -135,9 +137,10 @@ def run(name: str) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--set", choices=sorted(SETS))
-    chosen = options.parse_args().set
-    for name in [chosen] if chosen else sorted(SETS):
-        told = run(name)
+    options.add_argument("-S", dest="params", metavar="KEY=VALUE", action="append", default=[])
+    chosen = options.parse_args()
+    for name in [chosen.set] if chosen.set else sorted(SETS):
+        told = run(name, chosen.params)
         test, saved = told["scores"]["test"], told["early_stopping"]
         sys.stdout.write(
             f"{name}: held-out exact match {test['seed']:.2f} -> {test['best']:.2f} "
