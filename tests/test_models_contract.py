@@ -197,9 +197,23 @@ def test_too_long_is_the_requests_own_outcome(name: str) -> None:
         Fault(raw=b'{"id": "x", "choi'),
         Fault(raw=b"{}"),
         Fault(raw=b"null"),
+        Fault(raw=b'{"id": "\xff"}'),
+        Fault(raw=b"[" * 100_000),
         Fault(status=429, headers={"retry-after": "0"}),
     ],
-    ids=["500", "503", "408", "cut", "empty", "torn", "nothing", "null", "429"],
+    ids=[
+        "500",
+        "503",
+        "408",
+        "cut",
+        "empty",
+        "torn",
+        "nothing",
+        "null",
+        "bytes",
+        "deep",
+        "429",
+    ],
 )
 def test_one_failure_is_got_over(name: str, fault: Fault) -> None:
     reply, calls = ask(name, spoil=lambda call: fault if call.number == 1 else None)

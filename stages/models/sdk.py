@@ -50,7 +50,7 @@ async def call(sdk: Any, endpoint: Endpoint, send: Callable[[], Awaitable[T]]) -
         ) from error
     except sdk.APIConnectionError as error:
         raise Transient(endpoint.asked, _cause(error), billed=_was_sent(error)) from error
-    except (sdk.APIError, json.JSONDecodeError) as error:
+    except (sdk.APIError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Transient(endpoint.asked, f"unusable answer: {error}", billed=True) from error
     except (TypeError, UnicodeEncodeError) as error:
         raise ModelConfigError(
