@@ -76,10 +76,12 @@ class Progress:
         self._bar.update(self._task, total=total)
 
     def rollout(self) -> None:
-        """Count one finished rollout."""
+        """Count one finished rollout; the pace is that since the first call was begun."""
         self.done += 1
-        self._bar.update(self._task, advance=1, pace=self._pace())
         now = self._clock()
+        if not any(tally.made for tally in self._counts().values()):
+            self._started = now
+        self._bar.update(self._task, advance=1, pace=self._pace())
         if not self._live and now - self._told >= EVERY_S:
             self._told = now
             total = "" if self._total is None else f" of at most {self._total}"

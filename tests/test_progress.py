@@ -122,6 +122,26 @@ def test_plain_lines_come_at_times_and_the_bound_falls_with_what_gates_save(
     ]
 
 
+def test_the_time_spent_on_what_is_reused_does_not_slow_the_pace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = Clock()
+    with Meter(Place(tmp_path, tmp_path), "train") as meter, Progress("train", clock) as shown:
+        shown.read(meter)
+        shown.expect(40)
+        for second in (3.0, 9.0):
+            clock.now = second
+            meter.reused("target", TOKENS)
+            shown.rollout()
+        clock.now = 10.0
+        meter.made("target", TOKENS, 0.0)
+        shown.rollout()
+    assert (
+        "3 of at most 40 rollouts, 1 made (1.0/s), 2 reused, cost $0.00, at most 0:37 left"
+        in (capsys.readouterr().err)
+    )
+
+
 def test_a_run_that_only_reuses_ends_with_no_word_of_cost(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
