@@ -4,17 +4,21 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from report_world import Project, make_project
 
 starlette = pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
 
-from stages.core.errors import ParamError, UsageError  # noqa: E402
+from stages.core.errors import ParamError, SkilltrailError, UsageError  # noqa: E402
 from stages.core.params_tree import plain  # noqa: E402
+from stages.store.owner import Owner  # noqa: E402
 from stages.store.place import Place  # noqa: E402
 from stages.ui import options, watch  # noqa: E402
 from stages.ui.app import Live  # noqa: E402
@@ -173,7 +177,14 @@ def test_a_body_too_large_is_refused(project: Project) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"[]", b"{", b'{"params": 3}', b'{"params": {"lr": "x"}}']
+    "body",
+    [
+        *(b"", b"[]", b"{", b"\xff", b'{"params": 3}', b'{"params": {"lr": "x"}}'),
+        b'{"params": {"target.model": "\\ud800"}}',
+        b'{"params": {"lr": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}",
+        b'{"params": {"lr": ' + b"9" * 400 + b"}}",
+        b'{"params": {"gate.alpha": ' + b"9" * 400 + b"}}",
+    ],
 )
 def test_unusable_params_start_nothing(project: Project, body: bytes) -> None:
     status, _, said = ask(guard(project.folder), "/api/start", CHANGE, "POST", body)
@@ -298,6 +309,62 @@ def test_a_change_reads_the_same_in_a_plan_as_in_an_experiment(project: Project)
             changes_of([wrong])
 
 
+def test_of_two_people_who_start_at_once_one_is_told_that_a_run_is_on(tmp_path: Path) -> None:
+    runners = [Runner(tmp_path, tmp_path / ".skilltrail") for _ in range(2)] * 4
+
+    def start(runner: Runner) -> bool:
+        try:
+            runner.start(["repro"])
+        except UsageError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(len(runners)) as pool:
+        started = list(pool.map(start, runners))
+    assert started.count(True) == 1
+    ended(runners[0], runners[1])
+
+
+def test_no_process_is_stopped_that_was_started_elsewhere(tmp_path: Path) -> None:
+    """A mark may come from another host or a container, where its process id meant another."""
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        process = psutil.Process(bystander.pid)
+        elsewhere = Owner("elsewhere", process.pid, process.create_time()).to_json()
+        mark = tmp_path / "ui.json"
+        for owner in (elsewhere, {**elsewhere, "pid": 0}, {**elsewhere, "pid": -1}, None):
+            mark.write_text(json.dumps({"command": ["dvc"], "owner": owner}), encoding="utf-8")
+            runner = Runner(tmp_path, tmp_path)
+            assert not runner.stop()
+            assert runner.state()["running"] is False
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"owner": {}}', '{"command": 1, "owner": 2}'])
+def test_a_damaged_mark_counts_as_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "ui.json").write_text(text, encoding="utf-8")
+    runner = Runner(tmp_path, tmp_path)
+    assert runner.state()["command"] is None
+    assert not runner.stop()
+
+
+def test_of_a_huge_output_the_end_is_read(tmp_path: Path) -> None:
+    with (tmp_path / "ui.log").open("wb") as output:
+        output.truncate(10**10)
+        output.seek(10**10)
+        output.write(b"\nthe end\n")
+    assert Runner(tmp_path, tmp_path).state()["lines"][-2:] == ["the end", ""]
+
+
+def test_a_run_that_cannot_be_noted_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("", encoding="utf-8")
+    with pytest.raises(SkilltrailError, match="Cannot write"):
+        Runner(tmp_path, tmp_path / "state").start(["repro"])
+
+
 def test_one_run_at_a_time_and_stop_ends_it(tmp_path: Path) -> None:
     # `dvc repro` outside a project ends at once; that is all this needs of it.
     runner = Runner(tmp_path, tmp_path / ".skilltrail")
@@ -308,12 +375,18 @@ def test_one_run_at_a_time_and_stop_ends_it(tmp_path: Path) -> None:
     again = Runner(tmp_path, tmp_path / ".skilltrail")  # the server was started anew
     assert again.owner() is not None
     assert again.stop()
-    deadline = time.monotonic() + 60
-    while runner.owner() is not None and time.monotonic() < deadline:
-        time.sleep(0.05)
+    ended(runner)
     state = runner.state()
     assert state["command"] == ["dvc", "repro"]
     assert state["running"] is False
     assert not again.stop()
     with pytest.raises(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
+
+
+def ended(*runners: Runner) -> None:
+    """Wait until what one of `runners` started has ended."""
+    deadline = time.monotonic() + 60
+    while any(runner.owner() is not None for runner in runners):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -54,7 +54,15 @@ class Owner:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Owner:
-        return Owner(str(data["host"]), int(data["pid"]), float(data["started"]))
+        """Return the process that `data` names.
+
+        Raises:
+            KeyError, TypeError, ValueError: it names none.
+        """
+        pid = int(data["pid"])
+        if pid <= 0:
+            raise ValueError(f"no process has the id {pid}")
+        return Owner(str(data["host"]), pid, float(data["started"]))
 
 
 def this_process() -> Owner:

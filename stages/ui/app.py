@@ -23,6 +23,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from stages.core.canon import canonical, value_of
 from stages.core.errors import SkilltrailError, UsageError
 from stages.store.place import Place
 from stages.ui import options, watch
@@ -150,9 +151,10 @@ class Live:
 
 async def _changes_in(request: Request) -> dict[str, Any]:
     try:
-        body = await request.json()
+        body = value_of((await request.body()).decode("utf-8"))
+        canonical(body).encode("utf-8")  # a lone surrogate fits in no argument of a command
     except ValueError as error:
-        raise UsageError("The request", f"is not JSON: {error}") from error
+        raise UsageError("The request", f"is not usable JSON: {error}") from error
     params = body.get("params") if isinstance(body, dict) else None
     if not isinstance(params, dict):
         raise UsageError("The request", "has no object `params`")

@@ -23,7 +23,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "skilltrail-token"
 MARK = "x-skilltrail"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
-MOST_BODY_BYTES = 1_000_000
+MOST_BODY_BYTES = 64_000  # as an argument of a command, a value has to stay below 128 KiB
 HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),

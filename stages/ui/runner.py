@@ -8,25 +8,35 @@ started later finds it by what is written in `.skilltrail/ui.json`.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 
 from stages.core.errors import UsageError
 from stages.core.files import write_atomic
+from stages.store.errors import unwritable
 from stages.store.owner import Owner
 
 CHILD = Path(__file__).with_name("child.py")
-LINES, TAIL_CHARS = 30, 16_000
+LINES, TAIL_CHARS, MOST_READ_BYTES = 30, 16_000, 1_000_000
 STAGE = re.compile(r"^Running stage '([^']+)'", re.MULTILINE)
+
+
+class Started(NamedTuple):
+    """The last command that was started, and its process."""
+
+    command: list[str]
+    owner: Owner
 
 
 class Runner:
@@ -35,6 +45,7 @@ class Runner:
     def __init__(self, root: Path, state: Path) -> None:
         self._root = root
         self._output, self._mark = state / "ui.log", state / "ui.json"
+        self._lock = state / "ui.lock"
         self._child: subprocess.Popen[bytes] | None = None
         self._asked: Owner | None = None  # to stop
 
@@ -43,10 +54,25 @@ class Runner:
 
         Raises:
             UsageError: a command that was started here is still on.
+            SkilltrailError: the system refuses to write `.skilltrail`.
         """
-        if self.owner() is not None:
-            raise UsageError("Starting a run", "one is on", "Stop it first, or wait")
-        self._output.parent.mkdir(parents=True, exist_ok=True)
+        with self._sole():
+            if self.owner() is not None:
+                raise UsageError("Starting a run", "one is on", "Stop it first, or wait")
+            self._start(arguments)
+
+    @contextmanager
+    def _sole(self) -> Iterator[None]:
+        """Let one request at a time look and start, whatever server it comes to."""
+        try:
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            with self._lock.open("wb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield
+        except OSError as error:
+            raise unwritable(self._lock, error) from error
+
+    def _start(self, arguments: Sequence[str]) -> None:
         # An inherited DVC_ROOT would send DVC to another repository.
         environ = {k: v for k, v in os.environ.items() if k not in ("DVC_ROOT", "DVC_EXP_NAME")}
         with self._output.open("wb") as output:
@@ -74,45 +100,53 @@ class Runner:
         owner = self.owner()
         if owner is None:
             return False
-        os.killpg(owner.pid, signal.SIGTERM if owner == self._asked else signal.SIGINT)
+        try:
+            os.killpg(owner.pid, signal.SIGTERM if owner == self._asked else signal.SIGINT)
+        except ProcessLookupError:
+            return False
         self._asked = owner
         return True
 
     def owner(self) -> Owner | None:
-        """Return the process of the command that is on."""
+        """Return the process of the command that is on, on this very host.
+
+        A process id of another host, or of a container that is gone, says nothing here.
+        """
         if self._child is not None and self._child.poll() is not None:
             return None
-        record = self._record()
-        if record is None:
+        last = self._last()
+        if last is None or last.owner.is_foreign or last.owner.is_dead:
             return None
-        owner = Owner.from_json(record["owner"])
-        return None if owner.is_dead else owner
+        return last.owner
 
     def state(self) -> dict[str, Any]:
         """Return the last command, whether it is on, its exit code if known, its last lines.
 
         `stage` is the stage of the pipeline that it runs.
         """
-        record, running, text = self._record(), self.owner() is not None, self._said()
+        last, running, text = self._last(), self.owner() is not None, self._said()
         stages = STAGE.findall(text) if running else []
         return {
             "running": running,
-            "command": None if record is None else record["command"],
+            "command": None if last is None else last.command,
             "exit": None if self._child is None else self._child.poll(),
             "stage": stages[-1] if stages else None,
             "lines": text[-TAIL_CHARS:].split("\n")[-LINES:],
         }
 
-    def _record(self) -> dict[str, Any] | None:
+    def _last(self) -> Started | None:
         try:
-            record: dict[str, Any] = json.loads(self._mark.read_bytes())
-        except (OSError, ValueError):
+            record = json.loads(self._mark.read_bytes())
+            return Started(list(map(str, record["command"])), Owner.from_json(record["owner"]))
+        except (OSError, ValueError, KeyError, TypeError):
             return None
-        return record
 
     def _said(self) -> str:
+        """Return the end of what the command wrote."""
         try:
-            said = self._output.read_bytes().decode("utf-8", "replace")
+            with self._output.open("rb") as output:
+                output.seek(max(0, os.fstat(output.fileno()).st_size - MOST_READ_BYTES))
+                said = output.read().decode("utf-8", "replace")
         except OSError:
             return ""
         return said.replace("\r", "\n")
