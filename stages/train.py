@@ -130,6 +130,10 @@ def read_seed_skill(path: Path) -> str:
         raise SkillError(
             f"The seed skill {path.name}", f"not UTF-8 ({error})", "Save it as UTF-8"
         ) from error
+    except (OSError, ValueError) as error:
+        raise SkillError(
+            f"The seed skill {path.name}", str(error), "Name a readable file in `skill.seed`"
+        ) from error
     faults = structure_faults(text)
     if faults:
         raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Mend the file")

@@ -155,6 +155,22 @@ def test_a_number_must_be_finite(tmp_path: Path, given: str) -> None:
     assert "gate.alpha" in complaint(tmp_path, f"gate: {{alpha: {given}}}\n")
 
 
+@pytest.mark.parametrize("key", ["seed", "epochs", "gate.alpha", "target.timeout_s"])
+@pytest.mark.parametrize("digits", [17, 400, 5000])
+def test_a_number_of_too_many_digits_is_a_fault(key: str, digits: int) -> None:
+    *sections, name = key.split(".")
+    text = "".join(f"{section}: " for section in sections) + f"{{{name}: {'9' * digits}}}"
+    with pytest.raises(ParamError, match=re.escape(key)):
+        params_from_text(text, "params.yaml", {})
+
+
+def test_what_yaml_could_unfold_for_ever_is_a_fault() -> None:
+    lines = ["a0: &a0 [1, 1]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))]
+    for text in ("\n".join(lines), "a: " + "[" * 3000 + "]" * 3000):
+        with pytest.raises(ParamError, match="values so far|nested too deeply"):
+            params_from_text(text, "params.yaml", {})
+
+
 @pytest.mark.parametrize("given", ["true", "4.0", "four", "null", "-1", "1_0.5"])
 def test_a_whole_number_is_nothing_else(tmp_path: Path, given: str) -> None:
     assert "line 1, lr: expected a whole number" in complaint(tmp_path, f"lr: {given}\n")

@@ -205,7 +205,7 @@ class RoleOptions:
         low=0,
         result_changing=False,
     )
-    n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256)
+    n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256, high=2**20)
     replays: str | None = knob(None, "`replay`: the backend whose answers are repeated.")
     retry: RetryOptions = RetryOptions()
     budget: BudgetOptions = BudgetOptions()

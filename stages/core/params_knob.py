@@ -27,6 +27,7 @@ from stages.core.params_tree import Node, plain
 EXPONENT = re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+")
 WORDS = {"yes": True, "on": True, "no": False, "off": False}
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+MOST_WHOLE = 2**53  # beyond it other readers of JSON and YAML round
 
 
 class Mismatch(Exception):
@@ -207,10 +208,14 @@ def _number(node: Node, knob: Knob) -> float:
     value = node.value
     if isinstance(value, str) and EXPONENT.fullmatch(value):
         value = float(value)
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST_WHOLE:
+        return float(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return value
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if math.isfinite(value):
-            return float(value)
-        raise Mismatch(f"expected {expectation(knob)}, found {node.text or value}, not finite")
+        written = (node.text or str(value))[:40]
+        what = f"{written}, not finite" if isinstance(value, float) else f"{written}, too large"
+        raise Mismatch(f"expected {expectation(knob)}, found {what}")
     raise Mismatch(f"expected {expectation(knob)}, found {found(node)}{_hint(node, float)}")
 
 
@@ -232,6 +237,9 @@ def _hint(node: Node, kind: Any) -> str:
 def _check_range(value: Any, knob: Knob) -> None:
     if knob.choices and value is not None and value not in knob.choices:
         raise Mismatch(f"expected {expectation(knob)}, found {value!r}")
+    if isinstance(value, int) and abs(value) > MOST_WHOLE:
+        digits = len(str(abs(value)))
+        raise Mismatch(f"expected {expectation(knob)}, found one of {digits} digits: too large")
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         below = knob.low is not None and value < knob.low
         above = knob.high is not None and value > knob.high

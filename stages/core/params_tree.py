@@ -15,6 +15,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
+_MOST_VALUES = 100_000  # anchors of anchors of anchors would be read for ever
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -74,6 +76,9 @@ def parse(text: str, faults: list[Fault]) -> Node:
     except YAMLError as error:
         faults.append(_syntax_fault(error))
         return Node({})
+    except RecursionError:
+        faults.append(Fault("", "nested too deeply"))
+        return Node({})
     if root is None:
         return Node({}, 1)
     return _Reader(yaml, faults).node(root, "", root.start_mark.line + 1, ())
@@ -83,9 +88,14 @@ class _Reader:
     def __init__(self, yaml: YAML, faults: list[Fault]) -> None:
         self.yaml = yaml
         self.faults = faults
+        self.read = 0
 
     def node(self, node: Any, key: str, line: int, above: tuple[Any, ...]) -> Node:
-        if any(node is one for one in above):
+        self.read += 1
+        if self.read > _MOST_VALUES:
+            if self.read == _MOST_VALUES + 1:
+                self.faults.append(Fault(key, f"more than {_MOST_VALUES} values so far", line))
+        elif any(node is one for one in above):
             self.faults.append(Fault(key, "an anchor that contains itself", line))
         elif isinstance(node, MappingNode):
             return Node(self.mapping(node, key, (*above, node)), line)
@@ -116,7 +126,11 @@ class _Reader:
         if node.style is not None or kind in ("str", "timestamp", "value"):
             return Node(node.value, line, node.style is not None, node.value)
         if kind in ("int", "float", "bool", "null"):
-            value = self.yaml.constructor.construct_object(node)
+            try:
+                value = self.yaml.constructor.construct_object(node)
+            except ValueError:
+                self.faults.append(Fault(key, "a number of too many digits", line))
+                return Node(None, line)
             return Node(value, line, text=node.value)
         self.faults.append(Fault(key, f"a value of the foreign type {node.tag}", line))
         return Node(None, line)

@@ -169,13 +169,14 @@ def read_rubric(path: Path) -> str:
     Raises:
         UsageError: it is not there, not text, or empty.
     """
+    asked = f"The rubric {path.name}"
     try:
         text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         remedy = "Write the file that judge.rubric names"
-        raise UsageError(f"The rubric {path.name}", str(error), remedy) from error
+        raise UsageError(asked, str(error), remedy) from error
     if not text.strip():
-        raise UsageError(f"The rubric {path.name}", "empty", "Say what a good answer is")
+        raise UsageError(asked, "empty", "Say what a good answer is")
     return text
 
 
