@@ -203,8 +203,19 @@ def _result(numbers: Mapping[str, Any], items: int, selection: int) -> dict[str,
         "heading": f"On {items} held-out test items",
         "gain": f"{test['gain']:+.3f}",
         "note": f"95 % interval of the gain: {test['gain_low']:+.3f} to "
-        f"{test['gain_high']:+.3f}, paired by item.",
+        f"{test['gain_high']:+.3f}, paired by item.{_named(test)}",
     }
+
+
+def _named(test: Mapping[str, Any]) -> str:
+    """Return a sentence on the environment's further metrics, if it has any."""
+    means = test.get("metrics", {})
+    if not {"seed", "best"} <= set(means):
+        return ""
+    told = [
+        f"{name} {means['seed'][name]:.3f} → {mean:.3f}" for name, mean in means["best"].items()
+    ]
+    return f" Besides: {', '.join(told)}."
 
 
 def _interval(numbers: Mapping[str, Any], items: int) -> Markup | None:

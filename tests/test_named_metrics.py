@@ -91,6 +91,8 @@ def test_a_run_shows_them_and_verify_computes_them_again(
     assert told["mean_hard"] == 0.0
     numbers = json.loads((finished / METRICS).read_text(encoding="utf-8"))
     assert numbers["test"]["metrics"]["seed"]["reference_sub_em"] == 1.0
+    page = (finished / "reports/out/index.html").read_text(encoding="utf-8")
+    assert "Besides: reference_f1 0.000 → 0.000, reference_sub_em 1.000 → 1.000." in page
     assert run(["verify", "--run", EVALUATION.as_posix()]) == 0
     err = capfd.readouterr().err
     assert "named metrics computed again" in err
