@@ -134,6 +134,19 @@ def test_words_of_many_items_are_the_tasks_own() -> None:
     assert refusal("- Always read Table 3 Part B before you answer.", *items) == ""
 
 
+@pytest.mark.parametrize(
+    "written",
+    ["FABRIKAM TOYS LTD", "Fabrikam-Toys-Ltd", "**Fabrikam** Toys, Ltd", "Fabrikam\nToys Ltd"],
+)
+def test_a_name_written_otherwise_is_copied_all_the_same(written: str) -> None:
+    assert refusal(f"- Invoices of {written} give the total", INVOICE) == "copies_item"
+
+
+def test_common_words_in_capitals_are_no_copy() -> None:
+    item = Item("i1", {"text": "the date of birth is asked for"}, "1904-05-03")
+    assert refusal("- Give the Date Of Birth as it stands", item) == ""
+
+
 def test_what_the_skill_has_already_is_not_copied_now() -> None:
     skill = SKILL + "- For Fabrikam Toys Ltd invoices return the total.\n"
     edit = Edit("append", content="- Check Fabrikam Toys Ltd totals twice.")

@@ -5,7 +5,7 @@ reads it. Three signs are looked for in the text of the train items the optimize
 
     passage   `_PASSAGE` words in a row, in any case
     details   `_DETAILS` words in a row with two or more that name something (a capital inside
-              a sentence, or a digit), written the same way
+              a sentence, or a digit), written the same way, or naming something there too
     answer    an item's expected answer that is no common label
 
 What several items share is the tasks' own vocabulary and no sign; nor is what the skill has
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -29,21 +29,34 @@ _DETAILS = 3
 _COMMON = 3  # so many items make a phrase the tasks' own
 _LEAST_ANSWER_CHARS = 4
 _LABELS = frozenset(["true", "false", "none", "null", "unknown", "unanswerable", "neither"])
-_WORD = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff]|[^\W_]+(?:[.,'’:/-][^\W_]+)*")
+_WORD = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff]|[^\W_]+(?:[.,'’:][^\W_]+)*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s>*+\-#\d.)\"'“(\[]*$")
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text as words: joined with single blanks, one at each end, as written and folded."""
+    """A text as words: joined with single blanks, one at each end, as written and folded.
+
+    `details` are its runs of words that name something, folded.
+    """
 
     written: str
     folded: str
+    details: frozenset[str]
 
     @staticmethod
     def of(text: str) -> Words:
         joined = f" {' '.join(_WORD.findall(text))} "
-        return Words(joined, joined.casefold())
+        details = frozenset(phrase.casefold() for phrase in _details(text))
+        return Words(joined, joined.casefold(), details)
+
+    def has_passage(self, phrase: str) -> bool:
+        """Return whether these words, folded, stand here in any case."""
+        return phrase in self.folded
+
+    def has_details(self, phrase: str) -> bool:
+        """Return whether these words stand here as written, or as such that name something."""
+        return phrase in self.written or phrase.casefold() in self.details
 
 
 class TrainTexts:
@@ -57,21 +70,21 @@ class TrainTexts:
         """Return what `content` copies from an item and not from `skill`, or None."""
         own, new = Words.of(skill), Words.of(content)
         for phrase in _passages(content):
-            if phrase not in own.folded and (at := self._holder(phrase, fold=True)):
+            if not own.has_passage(phrase) and (at := self._holder(Words.has_passage, phrase)):
                 return f"copies_item: {quoted(phrase)} stands in train item {quoted(at)}"
         for phrase in _details(content):
-            if phrase not in own.written and (at := self._holder(phrase, fold=False)):
+            if not own.has_details(phrase) and (at := self._holder(Words.has_details, phrase)):
                 return f"copies_item: {quoted(phrase)} stands in train item {quoted(at)}"
         for answer, at in self._answers:
             if answer in new.folded and answer not in own.folded:
                 return f"copies_answer: the expected answer of train item {quoted(at)}"
         return None
 
-    def _holder(self, phrase: str, *, fold: bool) -> str | None:
-        """Return the id of the first item that holds `phrase`, when few items do."""
+    def _holder(self, has: Callable[[Words, str], bool], phrase: str) -> str | None:
+        """Return the id of the first item whose words have `phrase`, when few items' do."""
         holders: list[str] = []
         for id, words in self._words:
-            if phrase in (words.folded if fold else words.written):
+            if has(words, phrase):
                 holders.append(id)
                 if len(holders) >= _COMMON:
                     return None
