@@ -63,16 +63,16 @@ def run(args: list[str]) -> int:
     from stages.console import complain, emit, prepare_streams, say
 
     prepare_streams()
-    if not args:
-        say(help_text())
-        return UsageError.exit_code
-    if args[0] in ("--help", "-h"):
-        emit(help_text())
-        return 0
-    if args[0] == "--version":
-        emit(f"skilltrail {__version__}")
-        return 0
     try:
+        if not args:
+            say(help_text())
+            return UsageError.exit_code
+        if args[0] in ("--help", "-h"):
+            emit(help_text())
+            return 0
+        if args[0] == "--version":
+            emit(f"skilltrail {__version__}")
+            return 0
         command = find_command(args[0])
         return invoke(import_module(f"stages.commands.{command.module}").register, args)
     except SkilltrailError as error:

@@ -11,7 +11,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -71,11 +72,12 @@ def emit(text: str) -> None:
 
 def emit_exact(text: str) -> None:
     """Write a document to stdout: exact UTF-8 bytes to a pipe or file, `safe` to a terminal."""
-    if sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+    if sys.stdout is None or sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
         emit(text)
     else:
-        sys.stdout.buffer.write(text.encode("utf-8"))
-        sys.stdout.buffer.flush()
+        with _told_when_refused():
+            sys.stdout.buffer.write(text.encode("utf-8"))
+            sys.stdout.buffer.flush()
 
 
 def emit_json(value: Any, *, indent: int | None = 2) -> None:
@@ -114,5 +116,21 @@ def table(
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    if sys.stdout is None:
+        raise SkilltrailError("Standard output is closed", "", "Leave it open for the answer")
+    with _told_when_refused():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told_when_refused() -> Iterator[None]:
+    """Make a full disk one message. A reader that has gone away is none: it had enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None  # else Python tries again as it ends
+        remedy = "Make room, or write to another place"
+        raise SkilltrailError("Writing to standard output", str(error), remedy) from error

@@ -134,3 +134,17 @@ def test_params_tell_value_and_origin_as_json(tmp_path: Path) -> None:
         "lr", 8, 4, "params.yaml",
     )  # fmt: skip
     assert row["changes_results"] is True
+
+
+@pytest.mark.parametrize("place", [">&-", ">/dev/full"])
+@pytest.mark.parametrize("args", ["--help", "params --json"])
+def test_an_answer_that_nobody_can_be_given_is_one_message(args: str, place: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"'{sys.executable}' -m stages.cli {args} {place}"],
+        cwd=ROOT,
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(("error: Standard output", "error: Writing to standard"))
+    assert "Traceback" not in done.stderr
