@@ -212,6 +212,21 @@ def test_a_tool_answers_in_words(name: str, arguments: dict[str, Any], says: str
     assert run_tool(name, arguments, FILES) == says
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("read", {"path": "a.txt", "start": " " * 18 + "5"}),
+        ("read", {"path": "a.txt", "start": 10**30, "limit": "9" * 5000}),
+        ("glob", {"pattern": "[" * 100_000}),
+        ("glob", {"pattern": "[z-a\ud800"}),
+    ],
+)
+def test_no_call_of_a_model_raises_or_runs_for_minutes(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    assert run_tool(name, arguments, FILES)
+
+
 def test_tools_keep_their_limits() -> None:
     found = run_tool("grep", {"path": "a.txt", "pattern": "receipts"}, FILES).split("\n")
     assert len(found) == GREP_LINES + 1

@@ -181,6 +181,20 @@ def test_a_damaged_log_ends_it_with_one_message(place: Path, project: Project) -
     assert "broken.jsonl, line 5" in following.process.stderr.read()
 
 
+def test_a_log_that_becomes_unreadable_ends_it_with_one_message(
+    place: Path, project: Project
+) -> None:
+    path = place / "gone.jsonl"
+    path.write_bytes(b"".join(event.line + b"\n" for event in project.training[:4]))
+    following = Following(place, "--run", "gone.jsonl")
+    assert following.next(4) == rows(project.training)[:4]
+    path.unlink()
+    path.mkdir()
+    assert following.process.wait(SOON_S) == 1
+    assert following.process.stderr is not None
+    assert "error: Reading gone.jsonl" in following.process.stderr.read()
+
+
 @pytest.mark.parametrize("options", [("--run", "no-such-run"), ("--summary",)])
 def test_what_cannot_be_followed_is_wrong_use(place: Path, options: tuple[str, ...]) -> None:
     following = Following(place, *options)

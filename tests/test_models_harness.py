@@ -19,7 +19,7 @@ import pytest
 from stages.core.errors import ParamError
 from stages.core.model_options import BudgetOptions, ExecOptions, RetryOptions, RoleOptions
 from stages.models.errors import GaveUp, ModelConfigError, TimedOut, Transient
-from stages.models.harness.events import last_text
+from stages.models.harness.events import count, last_text
 from stages.models.protocol import File, Message, Part, Reply, Request
 from stages.models.registry import open_model
 
@@ -347,3 +347,8 @@ def test_what_an_sdk_does_not_take_is_refused(other: dict[str, str]) -> None:
     options = RoleOptions(backend="codex_exec", model="m", exec=harness)
     with pytest.raises(ParamError, match=f"target.exec.{next(iter(other))}"):
         open_model("target", options, environ={"PATH": "/usr/bin"})
+
+
+@pytest.mark.parametrize("told", [-5, 10**300, 1.5, "7", None, [1]])
+def test_tokens_that_no_program_can_have_used_count_as_none(told: Any) -> None:
+    assert count({"tokens": told}, "tokens") == 0

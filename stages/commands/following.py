@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from stages.core.errors import UsageError
+from stages.core.errors import FaultError, UsageError
 from stages.history.events import Event
 from stages.history.log import chained
 from stages.history.words import told
@@ -93,6 +93,8 @@ class Tail:
             data = self.path.read_bytes()
         except FileNotFoundError:  # DVC deletes outputs before a stage writes them
             return
+        except OSError as error:
+            raise FaultError(f"Reading {self.path.name}", str(error)) from error
         self._stamp = stamp
         data = data[: data.rfind(b"\n") + 1]
         if self._seen.startswith(data):  # nothing new, or a run that begins again

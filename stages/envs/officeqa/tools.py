@@ -17,6 +17,7 @@ READ_LINES = 80
 GREP_LINES = 20
 GREP_LINE_CHARS = 400
 GLOB_NAMES = 50
+MOST_PATTERN_CHARS = 400  # a longer pattern of brackets takes minutes to read
 
 
 def _definition(name: str, says: str, required: list[str], **fields: Any) -> dict[str, Any]:
@@ -81,6 +82,8 @@ def shown_call(name: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _glob(pattern: str, files: Mapping[str, str]) -> str:
+    if len(pattern) > MOST_PATTERN_CHARS:
+        return f"[a pattern has at most {MOST_PATTERN_CHARS} characters]"
     found = [name for name in sorted(files) if fnmatch.fnmatchcase(name, pattern)]
     return "\n".join(found[:GLOB_NAMES]) if found else "[no file fits]"
 
@@ -119,5 +122,5 @@ def _whole(arguments: Mapping[str, Any], name: str, default: int) -> int:
     """Return a whole number of at least 1; models also send it as text."""
     value = arguments.get(name, default)
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
-        value = int(value[:18])
+        value = int(value.strip()[:18])
     return max(1, value) if isinstance(value, int) and not isinstance(value, bool) else default

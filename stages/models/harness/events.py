@@ -14,6 +14,7 @@ from stages.models.errors import ModelConfigError, ModelError, Transient
 _STATUS = re.compile(r"(?i)\b(?:status|error|http|api)\b[^0-9\n]{0,24}\b([45]\d\d)\b")
 _LOGIN = re.compile(r"(?i)not logged in|/login|log in|invalid api key|missing environment")
 _TAIL_CHARS = 600
+_MOST_TOKENS = 10**12
 
 
 @dataclass
@@ -70,9 +71,9 @@ def mapping(value: Any) -> Mapping[str, Any]:
 
 
 def count(usage: Mapping[str, Any], name: str) -> int:
-    """Return a token count of an event, 0 where it has none."""
+    """Return a token count of an event, 0 where it has none that could be one."""
     value = usage.get(name)
-    return value if isinstance(value, int) else 0
+    return value if isinstance(value, int) and 0 <= value <= _MOST_TOKENS else 0
 
 
 def failure(endpoint: Endpoint, code: int, said: str, status: int | None = None) -> ModelError:
