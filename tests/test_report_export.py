@@ -224,6 +224,13 @@ def test_adopting_shows_the_diff_and_writes_that_file_alone(
     assert [path.name for path in tmp_path.iterdir()] == ["live.md"]
 
 
+def test_a_link_that_leads_to_itself_is_one_message(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    done = skilltrail(project, "adopt", str(tmp_path / "loop"), "--skill", "v1", "--yes")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"error: ")
+
+
 def test_nobody_to_ask_writes_nothing(project: Project, tmp_path: Path) -> None:
     live = tmp_path / "live.md"
     assert skilltrail(project, "adopt", str(live)).returncode == 2

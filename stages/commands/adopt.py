@@ -6,6 +6,7 @@ Exit codes: 0 there is something to adopt, and the file (with --propose: the pro
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -91,7 +92,7 @@ def _text(found: Skill, path: Path, name: str | None, description: str | None) -
         raise SkillError(f"skill {found.name}", "; ".join(faults), "Choose another version")
     if path.name != SKILL_MD and name is None and description is None:
         return found.text
-    started = {"env": path.resolve().parent.name, "train": []}
+    started = {"env": Path(os.path.realpath(path)).parent.name, "train": []}
     if found.story is not None:
         started = dict(found.story.start.data)
     return as_skill_md(found.text, started, name, description)
