@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.commands.checks import store_check
+from stages.commands.checks import OK, WARNING, git_check, store_check
 from stages.core.errors import UsageError
 from stages.core.params import Params
 from stages.leftovers import clear_leftovers, find_leftovers
@@ -149,3 +149,10 @@ def test_a_file_in_the_place_of_the_store_is_a_fault(tmp_path: Path) -> None:
     assert store_check(place).verdict == "ok"
     place.state.write_text("", encoding="utf-8")
     assert store_check(place).verdict == "fault"
+
+
+def test_a_head_on_no_branch_is_warned_of(repository: Path) -> None:
+    assert git_check(repository).verdict == OK
+    git(repository, "switch", "-q", "--detach")
+    found = git_check(repository)
+    assert (found.verdict, found.remedy) == (WARNING, "`git switch BRANCH`")

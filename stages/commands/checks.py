@@ -84,6 +84,12 @@ def git_check(root: Path) -> Check:
     if done.returncode != 0:
         remedy = "`git init` and commit, so that experiments and the history can be kept"
         return Check("git", WARNING, "the project is in no git repository", remedy)
+    head = subprocess.run(
+        ["git", "symbolic-ref", "-q", "HEAD"], cwd=root, capture_output=True, check=False
+    )
+    if head.returncode != 0:
+        found = "HEAD is on no branch; a killed `dvc exp run` may have left it so"
+        return Check("git", WARNING, found, "`git switch BRANCH`")
     return Check("git", OK, "the project is in a git repository")
 
 
