@@ -1,13 +1,25 @@
-"""The README tells the truth: its figures, commands and links are those of the repository."""
+"""The README tells the truth: its figures, commands and links are those of the repository.
+
+The links of every other page are looked at too.
+"""
 
 import json
 import re
 from pathlib import Path
 
+import pytest
+
 from stages.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "stages").rglob("README.md")),
+    *sorted((ROOT / "recipes").rglob("*.md")),
+]
 
 
 def test_the_table_of_the_result_is_the_reference_run() -> None:
@@ -23,7 +35,8 @@ def test_every_command_it_names_exists() -> None:
     assert named - {command.name for command in COMMANDS} == set()
 
 
-def test_every_link_leads_to_a_file() -> None:
-    links = re.findall(r"\]\(([^)#]+)\)", README)
-    missing = [link for link in links if "://" not in link and not (ROOT / link).exists()]
-    assert missing == []
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_link_leads_to_a_file(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    inside = [link for link in links if "://" not in link and not link.startswith("mailto:")]
+    assert [link for link in inside if not (page.parent / link).exists()] == []

@@ -77,10 +77,13 @@ def assign(loaded: Iterable[Loaded], ratio: Ratio, seed: int) -> dict[str, str]:
         return splits
     least = ", ".join(f"{MINIMUM[split]} {split}" for split in SPLITS)
     shares = ", ".join(f"{split} {counts[split]}" for split in SPLITS)
+    asked = f"Splits of at least {least}"
+    if not enough:
+        needed = f"{least_items} items from {least_sources} sources"
+        asked = f"This data.ratio needs at least {needed} for splits of at least {least}"
     raise DataError(
-        f"This data.ratio needs at least {least_items} items from {least_sources} sources "
-        f"for splits of at least {least}",
-        f"{len(items)} items from {n_sources} sources, which fall into {shares}",
+        asked,
+        f"{len(items)} items from {n_sources} sources, which fall by hash into {shares}",
         f"Add items ({3 * least_items} from as many sources are all but sure to do), "
         "change data.ratio or data.split_seed, or give ready-made splits in data.split_dir",
     )
