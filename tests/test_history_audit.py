@@ -164,6 +164,25 @@ def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: Story
         assert len({one.step for one in found}) == len(found)
 
 
+def test_what_was_tried_in_vain_on_a_line_stands_in_its_aftermath(
+    rich: Story, story: Story
+) -> None:
+    seen = 0
+    for one in (story, rich):
+        for version in one.versions:
+            for attempt in audit_version(one, version.number, LogOnly()).attempts:
+                edit = one.edit(attempt.edit)
+                assert attempt.line in split_lines(edit.target)
+                assert attempt.line in split_lines(version.text)
+                assert attempt.verdict != "accepted"
+                audits = audit_text(one, attempt.line, LogOnly())
+                assert attempt.step in [found.step for found in audits]
+                told = in_words(audit_version(one, version.number, LogOnly()))
+                assert f"step {attempt.step} tried to {edit.op}" in told
+                seen += 1
+    assert seen
+
+
 def test_an_edit_that_did_not_apply_says_so(story: Story) -> None:
     statuses = {
         tried.status

@@ -1,11 +1,14 @@
-"""Aftermath: what later versions did with the lines that an edit wrote."""
+"""Aftermath: what later versions did with the lines that an edit wrote, or tried to do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from stages.core.document import split_lines
 from stages.history.lines import lineages
 from stages.history.story import Story
+from stages.history.trial import trial_around
 
 
 @dataclass(frozen=True)
@@ -59,3 +62,47 @@ def fates(story: Story, number: int) -> dict[str, Fate]:
         )
         for edit, seen in counts.items()
     }
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A later edit that would have changed or removed a line, in a candidate that lost.
+
+    Attributes:
+        after, after_max: score of the candidate, and the most it could still reach.
+    """
+
+    step: int
+    edit: str
+    op: str
+    line: str
+    verdict: str
+    before: float
+    after: float | None
+    after_max: float | None
+
+
+def attempts(story: Story, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
+    """Yield what was tried in vain, after version `number`, on any of `lines`."""
+    wanted = {line for line in lines if line.strip()}
+    since = story.versions[number].event.seq
+    for built in story.of_type("candidate.built"):
+        if built.seq < since:
+            continue
+        trial = trial_around(story, built)
+        if trial.gate is None or trial.versioned is not None:
+            continue
+        gate = trial.gate.data
+        for edit in story.edits_of(built):
+            hit = [line for line in split_lines(edit.target) if line in wanted]
+            if hit and edit.op in ("delete", "replace"):
+                yield Attempt(
+                    step=gate["step"],
+                    edit=edit.id,
+                    op=edit.op,
+                    line=hit[0],
+                    verdict=gate["verdict"],
+                    before=gate["before"],
+                    after=gate["after"],
+                    after_max=gate["after_max"],
+                )

@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator
 from stages.core.document import split_lines
 from stages.core.edit import Edit
 from stages.core.errors import UsageError
+from stages.history.aftermath import attempts
 from stages.history.audit_parts import (
     budget_reason,
     cases_of,
@@ -57,7 +58,7 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
     """Return one audit per change that `text` was part of, taken up or not.
 
     First the changes that wrote lines with it, oldest version first; then the trials in which
-    it was proposed but came into no version, in the order of the log.
+    it was to be written, changed or removed, in the order of the log.
 
     Raises:
         UsageError: no version ever had such a line, and no edit proposed one.
@@ -92,11 +93,11 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
 
 
 def _in_vain(story: Story, text: str, versions: Container[int]) -> Iterator[Trial]:
-    """Yield each trial in which `text` was proposed, but that made none of `versions`."""
+    """Yield each trial with an edit about `text` that made none of `versions`."""
     past = 0  # the last event of the trials seen
     for event in story.of_type(*CARRIERS):
         edits = map(Edit.from_json, event.data["edits"])
-        if event.seq <= past or not any(text in edit.content for edit in edits):
+        if event.seq <= past or not any(text in e.content or text in e.target for e in edits):
             continue
         trial = trial_around(story, event)
         past = trial.last
@@ -116,6 +117,7 @@ def _audit(
     version = None if versioned is None else int(versioned.data["version"])
     budget = trial.budgets[-1] if trial.budgets else None
     tried = tuple(tried_edits(story, trial)) if built is not None else ()
+    asked = [line for _, line in lines] or _written(story, version)
     return Audit(
         subject=subject,
         version=version,
@@ -147,7 +149,15 @@ def _audit(
         gate=None if gate is None else judgement_of(story, trial, gate),
         tokens_before=None if gate is None else gate.data["tokens_before"],
         tokens_after=None if gate is None else gate.data["tokens_after"],
+        attempts=() if version is None else tuple(attempts(story, version, asked)),
     )
+
+
+def _written(story: Story, version: int | None) -> list[str]:
+    """Return the lines that a version wrote."""
+    if version is None:
+        return []
+    return [row.text for row in blame(story, version) if row.version == version]
 
 
 def _source(trial: Trial) -> str:

@@ -8,11 +8,11 @@ expected answer) are facts and come through `Evidence`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from stages.core.edit import Edit
-from stages.history.aftermath import Fate
+from stages.history.aftermath import Attempt, Fate
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,7 @@ class Audit:
         lines: the numbers and texts of the lines asked about, where it was lines.
         left_out: (edit id, reason) of merged edits that were not selected.
         cases: rollouts behind the proposals, those behind the edits first.
+        attempts: what later steps tried in vain on the lines asked about, else on all it wrote.
     """
 
     subject: str
@@ -153,7 +154,7 @@ class Audit:
     gate: Judgement | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
-    notes: tuple[str, ...] = field(default=())
+    attempts: tuple[Attempt, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

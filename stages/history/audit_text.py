@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from stages.core.edit import Edit
-from stages.history.aftermath import Fate
-from stages.history.audit_record import Audit, Case, Flip, Judgement, Tried
+from stages.history.aftermath import Attempt, Fate
+from stages.history.audit_record import Audit, Case, Flip, Judgement
 from stages.history.words import count, score, visible, visible_block
 
 MOST = 5  # rows of each list, unless all are asked for
@@ -106,7 +106,7 @@ def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
         Part("Selected", tuple(_selected(audit, most))),
         Part("Applied", tuple(_applied(audit, style, most))),
         Part("Verdict", tuple(_verdict(audit, style, most))),
-        Part("Aftermath", tuple(_aftermath(audit.edits))),
+        Part("Aftermath", tuple(_aftermath(audit, style))),
         Part("Diff", code=audit.diff),
     ]
     return [part for part in parts if part.rows or part.code]
@@ -235,10 +235,20 @@ def _short(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def _aftermath(edits: Iterable[Tried]) -> Iterable[str]:
-    for one in edits:
+def _aftermath(audit: Audit, style: Plain) -> Iterable[str]:
+    for one in audit.edits:
         if one.fate is not None:
             yield f"{one.edit.id} {_fate(one.fate)}"
+    for attempt in audit.attempts:
+        yield _attempt(attempt, style)
+
+
+def _attempt(attempt: Attempt, style: Plain) -> str:
+    what = f"{attempt.op} {style.quote(attempt.line, 60)}"
+    most = f"at most {score(attempt.after_max)}"
+    after = most if attempt.after is None else score(attempt.after)
+    outcome = f"{attempt.verdict}: {score(attempt.before)} → {after}"
+    return f"step {attempt.step} tried to {what} ({attempt.edit}); {outcome}"
 
 
 def _fate(fate: Fate) -> str:

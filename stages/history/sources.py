@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stages.core.errors import UsageError
+from stages.core.errors import FaultError, UsageError
 from stages.history.events import Event
 from stages.history.log import chained, scan_log
 from stages.history.placing import RUNS
@@ -94,6 +94,42 @@ def live_logs(project: Project) -> list[Path]:
     """Return the live logs, the newest first."""
     logs = (project.root / LIVE_LOGS).glob("*/events.jsonl")
     return sorted(logs, key=lambda log: (-log.stat().st_mtime, log))
+
+
+def stand_in(project: Project) -> str | None:
+    """Return whose log answers where none is named, if not skills/events.jsonl; else None.
+
+    DVC removes that file when training starts, so a live log stands in until the run ends.
+    """
+    if (project.workspace / EVENTS).exists():
+        return None
+    live = live_logs(project)
+    if not live:
+        return None
+    events = scan_log(live[0])
+    state = "is finished" if finished(events) else "has not finished"
+    other = _finished_name(project, live[1:])
+    remedy = "no finished run is here" if other is None else f"a finished one is {other}"
+    run = live[0].parent.name
+    return f"no {EVENTS}: this is run {run}, which {state} ({len(events)} events); {remedy}"
+
+
+def finished(events: list[Event]) -> bool:
+    """Return whether a training log has come to its end."""
+    return bool(events) and events[-1].type == "run.finished"
+
+
+def _finished_name(project: Project, live: list[Path]) -> str | None:
+    try:
+        if finished(open_source(project, "HEAD").events):
+            return "HEAD (`--run HEAD`, `HEAD:best`)"
+    except (UsageError, FaultError):
+        pass  # nothing sound is committed: a live log may do
+    for log in live:
+        if finished(scan_log(log)):
+            name = log.parent.name
+            return f"{name} (`--run {name}`, `{name}:best`)"
+    return None
 
 
 def _default(project: Project) -> Source:
@@ -176,6 +212,11 @@ def find_skill(project: Project, name: str) -> Skill:
                 "Name a file, vN, seed, best, last or RUN:vN; `skilltrail runs` lists the runs",
             ) from error
         return Skill(name, text)
+
+
+def names_no_run(project: Project, skill: str) -> bool:
+    """Return whether `skill` is a bare version, which `find_skill` seeks in the default log."""
+    return VERSION.match(skill) is not None and not (project.workspace / skill).is_file()
 
 
 def _version(name: str, story: Story, word: str) -> Skill:
