@@ -26,6 +26,7 @@ from reports.charts import interval_chart, run_chart
 from stages.core.stats import mean_interval
 from stages.history.events import Event
 from stages.history.replay import version_of
+from stages.models.weights import EMBEDDED_SHA256
 
 WIDTHS = {"wide": 960, "middle": 660, "narrow": 360}
 PANELS = (
@@ -37,6 +38,7 @@ SCRIPTS = (
     "evidence.js", "verdict.js", "audit.js", "items.js", "rollout.js", "epochs.js", "runs.js",
     "app.js",
 )  # fmt: skip
+EMBEDDED_NAME = "SmolLM2-135M-Instruct"  # as its makers write it
 LIVE_SCRIPTS = ("live.js", "form.js")
 # Characters that do not show, or turn the direction of text.
 HIDDEN = re.compile(
@@ -179,7 +181,8 @@ def _told(run: Mapping[str, Any]) -> str:
     target = run["target"]
     model = target.get("model", f"a {target.get('backend', 'frozen')} model")
     if "gguf" in target:  # known by its bytes alone
-        model = f"a local model (GGUF {target['gguf'][:8]})"
+        named = target["gguf"] == EMBEDDED_SHA256
+        model = EMBEDDED_NAME if named else f"a local model (GGUF {target['gguf'][:8]})"
     state = "" if run["finished"] else " The run is still going on."
     return (
         f"A skill document for {model}, which itself stays frozen, trained on {run['train']} "
@@ -197,7 +200,7 @@ def _result(numbers: Mapping[str, Any], items: int, selection: int) -> dict[str,
             "heading": f"On the {selection} selection items",
             "gain": "–" if gain is None else f"{gain:+.3f}",
             "note": "The skill was chosen on these items, so this gain flatters it. "
-            "The test split is sealed.",
+            + _missing(test),
         }
     return told | {
         "heading": f"On {items} held-out test items",
@@ -205,6 +208,13 @@ def _result(numbers: Mapping[str, Any], items: int, selection: int) -> dict[str,
         "note": f"95 % interval of the gain: {test['gain_low']:+.3f} to "
         f"{test['gain_high']:+.3f}, paired by item.{_named(test)}",
     }
+
+
+def _missing(test: Mapping[str, Any] | None) -> str:
+    # A log without its evaluation does not tell whether the test split was ever opened.
+    if test is None:
+        return "No evaluation on held-out items is at hand."
+    return "The evaluation on held-out items gives no gain."
 
 
 def _named(test: Mapping[str, Any]) -> str:

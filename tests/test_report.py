@@ -17,6 +17,7 @@ from reports.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
 from stages.history.events import Event
 from stages.history.log import follow, read_log
 from stages.history.replay import versions
+from stages.models.weights import EMBEDDED_SHA256
 
 
 @pytest.fixture(scope="module")
@@ -103,10 +104,30 @@ def test_the_first_screen_needs_no_script(project: Project) -> None:
     assert screen.count("<svg") == 7
 
 
-def test_a_sealed_test_split_is_said_and_not_passed_over(project: Project) -> None:
+def test_a_missing_evaluation_is_said_and_not_taken_for_a_sealed_test_split(
+    project: Project,
+) -> None:
     text = page(project.training, [])
-    assert "The test split is sealed" in text
-    assert "held-out" not in text[: text.index('id="book"')]
+    assert "No evaluation on held-out items is at hand." in text
+    assert "sealed" not in text
+    assert "held-out test items" not in text[: text.index('id="book"')]
+
+
+@pytest.mark.parametrize(
+    ("gguf", "name"),
+    [
+        (EMBEDDED_SHA256, "SmolLM2-135M-Instruct,"),
+        ("ab" * 32, "a local model (GGUF abababab),"),
+    ],
+)
+def test_a_local_model_is_named_by_its_weights(project: Project, gguf: str, name: str) -> None:
+    first, *rest = project.training
+    target = {"backend": "local", "gguf": gguf}
+    started = follow(None, first.type, {**first.data, "target": target})
+    logs = [started]
+    for event in rest:
+        logs.append(follow(logs[-1], event.type, event.data))
+    assert f"A skill document for {name}" in page(logs, [])
 
 
 def test_without_exports_the_page_stands_without_trajectories(project: Project) -> None:

@@ -1,15 +1,17 @@
 // The audit of a step: from the evidence to the aftermath.
-function audit(node, kind, name) {
-  const chapter = kind === "line" ? chapterOfVersion(book.lines.version[Number(name)])
+function audit(node, kind, name, version) {
+  const line = kind === "line" ? lineAt(name, version) : null;
+  const chapter = kind === "line" ? line && chapterOfVersion(book.lines.version[line.id])
     : kind === "epoch" ? chapters.epoch.get(Number(name)) : chapters.step.get(Number(name));
   if (!chapter) {
-    fill(node, el("p", {}, "Choose a step, a version or a line of the skill to see why it is as it is."), chooser());
+    fill(node, line ? lineNote(line) : null,
+      el("p", {}, "Choose a step, a version or a line of the skill to see why it is as it is."), chooser());
     return;
   }
   const title = chapter.kind === "step" ? `Step ${chapter.number}, epoch ${chapter.epoch}` : `End of epoch ${chapter.number}`;
   fill(node, neighbours(chapter), el("h3", {}, title),
     outcome(chapter),
-    kind === "line" ? lineNote(Number(name)) : null,
+    line ? lineNote(line) : null,
     el("ol", { class: "account" }, account(chapter)));
 }
 
@@ -35,10 +37,30 @@ function outcome(chapter) {
   return el("p", { class: "judged" }, scores(judged.packed));
 }
 
-function lineNote(line) {
-  return el("blockquote", {}, el("code", {}, lineText(line)), el("p", { class: "note" },
-    `Written by edit ${book.lines.edit[line]} in version v${book.lines.version[line]}.`));
+// A line of a version (the best one unless named), counted from 1 as `skilltrail audit --line` does.
+function lineAt(name, versionName) {
+  const version = versionName === undefined ? bestVersion() : Number(versionName.replace(/^v/, ""));
+  const id = book.versions[version] && linesOf(version)[Number(name) - 1];
+  return id === undefined ? null : { id, number: Number(name), version };
 }
+
+const lineHash = (number, version) => `#/audit/line/${number}/v${version}`;
+
+function lineNote({ id, number, version }) {
+  const origin = book.versions[book.lines.version[id]];
+  const writer = origin.version === 0 ? "It stood in the seed."
+    : `Written by edit ${book.lines.edit[id]} in version v${origin.version}${gained(origin)}.`;
+  return el("blockquote", {}, el("code", {}, lineText(id)), el("p", { class: "note" }, `Line ${number} of v${version}. ${writer}`));
+}
+
+// A gate judges a version whole, so a gain belongs to all its edits.
+function gained(version) {
+  const gain = gainOf(version);
+  if (gain === null) return "";
+  return `, whose gain is ${signed(gain)}${together(version)}`;
+}
+
+const together = (version) => (version.edits.length > 1 ? ` of ${some(version.edits.length, "edit")} together` : "");
 
 function account(chapter) {
   const learned = ofType(chapter, "rollouts.scored").map((event) => event.scored).filter((scored) => scored.purpose !== "selection");

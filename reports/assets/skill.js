@@ -22,7 +22,7 @@ function skill(node, choice) {
       el("section", {}, el("h3", {}, from < 0 ? "The seed" : `What changed since v${from}`),
         from < 0 ? document_(to, false) : changes(from, to)),
       el("section", {}, el("h3", {}, `v${to}, line by line`),
-        el("p", { class: "note" }, "On the left, the version and step that wrote the line and what that step gained. Choose a line for its audit."),
+        el("p", { class: "note" }, "On the left, the version and step that wrote the line, and what all edits of that version gained together. Choose a line for its audit."),
         document_(to, true))),
     book.versions.length > 1 ? [el("h3", {}, "All versions"), versionTable()] : null);
 }
@@ -41,7 +41,7 @@ function about(version) {
   const chapter = chapterOfVersion(version.version);
   return [
     chapter && chapter.kind === "epoch" ? `From the end of epoch ${version.epoch}` : `From step ${version.step}`,
-    gain === null ? "" : `, ${signed(gain)} on the selection split`,
+    gain === null ? "" : `, ${signed(gain)} on the selection split${together(version)}`,
     `, +${version.lines_added} −${version.lines_removed} lines, ${some(version.tokens, "token")}. `,
     version.version === bestVersion() ? "This is the best version. " : "",
     link(chapterHash(chapter), "Why it was accepted"),
@@ -78,7 +78,7 @@ function changed({ gone, come }) {
 
 function document_(number, blamed) {
   let before = null;
-  return el("ol", { class: blamed ? "blame" : "blame bare" }, linesOf(number).map((line) => {
+  return el("ol", { class: blamed ? "blame" : "blame bare" }, linesOf(number).map((line, place) => {
     const origin = book.lines.version[line];
     const version = book.versions[origin];
     const gain = version ? gainOf(version) : null;
@@ -88,8 +88,9 @@ function document_(number, blamed) {
     const text = el("code", {}, lineText(line) || " ");
     if (!blamed) return el("li", {}, text);
     const who = el("span", { class: repeated ? "who again" : "who" }, told);
+    const at = el("span", { class: "at" }, `${place + 1}`);
     return el("li", { class: origin === number && number > 0 ? "fresh" : null },
-      origin === 0 ? [who, text] : el("a", { href: `#/audit/line/${line}` }, who, text));
+      origin === 0 ? [who, at, text] : el("a", { href: lineHash(place + 1, number) }, who, at, text));
   }));
 }
 

@@ -87,7 +87,7 @@ def _openings(evaluation: Sequence[Event]) -> tuple[str, str, str]:
         return (
             "Test split",
             NOTE,
-            "sealed: nothing here says how the skill does on unseen items",
+            "no evaluation is at hand: nothing here says how the skill does on unseen items",
         )
     return (
         "Test split",

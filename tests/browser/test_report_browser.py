@@ -12,13 +12,16 @@ from report_world import Project
 
 from reports.book.summary import points_of
 from reports.charts import run_chart
+from stages.history.blame import blame
+from stages.history.story import Story
 
 PANELS = (
     "overview", "steps", "skill", "audit", "items", "epochs", "cost", "runs", "trust", "log",
 )  # fmt: skip
 ROUTES = (
     "", "steps", "skill", "skill/v1", "skill/v0..v3", "audit", "audit/step/1", "audit/step/6",
-    "audit/epoch/2", "audit/line/3", "items", "items/0", "items/9", "epochs", "cost", "runs",
+    "audit/epoch/2", "audit/line/3", "audit/line/4/v1", "audit/line/0", "items", "items/0",
+    "items/9", "epochs", "cost", "runs",
     "trust", "log", "no/such/view", "%E0%A4%A",
 )  # fmt: skip
 SEEN = ("", "steps", "skill", "audit", "audit/step/1", "audit/epoch/2", "items", "items/2",
@@ -78,6 +81,23 @@ def test_a_line_of_the_skill_opens_the_audit_of_its_edit(
     text = line.locator("code").inner_text()
     line.click()
     assert text in watched.page.inner_text("#audit blockquote")
+
+
+def test_a_line_is_counted_from_1_as_by_the_command_audit(
+    watched: Any, restless: Project
+) -> None:
+    story = Story(restless.training)
+    version = story.versions[-1].number
+    watched.open(restless.page)
+    for row in blame(story, version):
+        watched.turn(f"audit/line/{row.line}/v{version}")
+        told = watched.page.inner_text("#audit blockquote")
+        assert f"Line {row.line} of v{version}." in told
+        writer = "It stood in the seed." if row.version == 0 else f"in version v{row.version}"
+        assert writer in told
+    for outside in ("0", "999", "1/v99", "x", "1/x"):
+        watched.turn(f"audit/line/{outside}")
+        assert watched.page.locator("#audit blockquote").count() == 0
 
 
 def test_a_flip_in_an_audit_opens_the_rollout_that_flipped(

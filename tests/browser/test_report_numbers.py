@@ -70,6 +70,8 @@ def test_every_version_and_the_origin_of_its_lines(
         rows = blame(story, version.number)
         shown_lines = watched.texts(".blame:not(.bare) code")
         assert shown_lines == [shown(row.text) or " " for row in rows]
+        places = watched.texts(".blame:not(.bare) .at")
+        assert places == [str(row.line) for row in rows]
         gutter = watched.texts(".blame:not(.bare) .who")
         assert gutter == [told_of(row) for row in rows]
 
