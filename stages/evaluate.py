@@ -47,12 +47,13 @@ async def main() -> None:
     async with open_session("evaluate") as session:
         workspace = session.place.workspace
         export = workspace / TEST_ROLLOUTS
+        training = read_log(workspace / EVENTS)
+        session.meter.belongs_to(training[-1].id)
         if not session.params.evaluate.enabled:
             write_atomic(workspace / EVALUATION, "")
             export_shards(session.store, set(), export)
             return
         import_shards(session.store, export)
-        training = read_log(workspace / EVENTS)
         asked = session.params.evaluate
         items = items_of(workspace, asked.split)
         skills = [named_skill(workspace, name) for name in asked.skills] or skills_of(training)

@@ -103,6 +103,7 @@ async def train_run(
     finally:
         await optimizer.close()
     recorder.finish()
+    session.meter.belongs_to(recorder.events[-1].id)
     export_shards(
         session.store,
         facts_named(recorder.events, recorder.path.parent.name),

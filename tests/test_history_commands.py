@@ -171,3 +171,74 @@ def test_fork_writes_the_seed_and_sets_both_params(
     text = params.read_text(encoding="utf-8")
     assert "seed: skills/seeds/main-v1.md # kept" in text
     assert f"parent: {version.event.id}" in text
+
+
+# A run that is not the one of skills/events.jsonl
+
+
+@pytest.fixture
+def unfinished(here: Path, events: list[Event]) -> Path:
+    """The project while a run is on, or after it was stopped: DVC removed its events."""
+    git(here, "add", "skills")
+    git(here, "commit", "-q", "-m", "Reference")
+    (here / "skills/events.jsonl").unlink()
+    live = here / ".skilltrail/runs/0123456789abcdef/events.jsonl"
+    live.parent.mkdir(parents=True)
+    live.write_bytes(data_of(events[:-1]))
+    return here
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["log"],
+        ["log", "--summary"],
+        ["audit", "--version", "1"],
+        ["blame", "--version", "1"],
+        ["diff", "v0", "v1"],
+        ["replay", "--version", "1"],
+    ],
+)
+def test_an_unfinished_run_that_nobody_named_is_told_on_stderr(
+    unfinished: Path, args: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*args, "--json"]) == 0
+    out, err = capfd.readouterr()
+    json.loads(out)
+    [line] = err.splitlines()
+    assert "this is run 0123456789abcdef, which has not finished" in line
+    assert "`--run HEAD`" in line
+
+
+def test_a_run_that_was_named_is_told_without_a_notice(
+    unfinished: Path, capfd: pytest.CaptureFixture[str], events: list[Event]
+) -> None:
+    for name in ("HEAD", "012345"):
+        assert run(["log", "--run", name, "--json"]) == 0
+        out, err = capfd.readouterr()
+        assert (len(json.loads(out)), err) == (len(events) - (name != "HEAD"), "")
+    assert run(["diff", "HEAD:v0", "HEAD:best", "--json"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_the_log_of_the_workspace_needs_no_notice(
+    unfinished: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    (unfinished / "skills/events.jsonl").write_bytes(data_of(events))
+    assert run(["log", "--json"]) == 0
+    assert capfd.readouterr().err == ""
+
+
+def test_without_a_committed_run_a_finished_live_log_is_named(
+    unfinished: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    git(unfinished, "rm", "-q", "--cached", "skills/events.jsonl")
+    git(unfinished, "commit", "-q", "--allow-empty", "-m", "None")
+    assert run(["log"]) == 0
+    assert "no finished run is here" in capfd.readouterr().err
+    done = unfinished / ".skilltrail/runs/fedcba9876543210/events.jsonl"
+    done.parent.mkdir()
+    done.write_bytes(data_of(events))
+    os.utime(done, (1, 1))
+    assert run(["log"]) == 0
+    assert "`--run fedcba9876543210`" in capfd.readouterr().err

@@ -14,12 +14,13 @@ from typing import Annotated
 import typer
 
 from stages.commands.export import as_skill_md
+from stages.commands.history import skill_of
 from stages.console import emit, say
 from stages.core.diffs import unified_diff
 from stages.core.errors import SkillError, UsageError
 from stages.core.files import write_atomic
 from stages.core.structure import structure_faults
-from stages.history.sources import Project, Skill, find_skill
+from stages.history.sources import Project, Skill
 from stages.store.place import find_place
 
 PROPOSAL = Path("reports/out/proposal")
@@ -52,7 +53,7 @@ def adopt(
     Example: skilltrail adopt .claude/skills/trees --skill best
     """
     place = find_place()
-    found = find_skill(Project(place.workspace, place.root), skill)
+    found = skill_of(Project(place.workspace, place.root), skill)
     path = target / SKILL_MD if target.is_dir() or target.suffix == "" else target
     proposal = place.workspace / PROPOSAL
     clear(proposal)

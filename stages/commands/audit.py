@@ -11,12 +11,12 @@ import typer
 
 from stages.bisect import Found
 from stages.command import until_stopped
-from stages.commands.history import JSON, RUN, project
+from stages.commands.history import JSON, RUN, source_of
 from stages.console import emit, emit_json, table
 from stages.core.errors import SkilltrailError, UsageError
 from stages.history.audit import audit_line, audit_patch, audit_text, audit_version
 from stages.history.audit_record import Audit, Evidence, LogOnly
-from stages.history.sources import VERSION, open_source
+from stages.history.sources import VERSION
 from stages.history.story import Story
 
 
@@ -44,7 +44,7 @@ def audit(
     from stages.history.audit_text import audit_markdown
     from stages.history.audit_text import audit_text as in_words
 
-    story = open_source(project(), run).story
+    story = source_of(run).story
     with evidence() as facts:
         audits = _audits(story, facts, version, patch, line, text)
     if as_json:
@@ -133,7 +133,7 @@ def blame(
     from stages.history.blame import blame as lines_of
     from stages.history.words import visible_block
 
-    rows = lines_of(open_source(project(), run).story, number_of(version))
+    rows = lines_of(source_of(run).story, number_of(version))
     if as_json:
         emit_json([row.to_json() for row in rows])
         return
@@ -161,7 +161,7 @@ def bisect(
     """
     from stages.history.audit_text import audit_text as in_words
 
-    story = open_source(project(), run).story
+    story = source_of(run).story
     found: list[Found] = []
     asyncio.run(until_stopped(_bisect(story, item, good, bad, found)))
     (result,) = found

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from stages.commands.history import tell_stand_in
 from stages.console import emit_exact, emit_json, say
 from stages.core.errors import FaultError, UsageError
 from stages.core.files import write_atomic
@@ -61,6 +62,8 @@ def export(
     if all(target is None for target in targets):
         raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
     training = open_source(here, run).events
+    if run is None:
+        tell_stand_in(here)
     evaluation = _evaluation(here, training)
     _write_tables(table, training, evaluation, csv, json, parquet)
     if curve is not None:

@@ -13,7 +13,15 @@ from stages.core.errors import FaultError, UsageError
 from stages.core.files import write_atomic
 from stages.history.events import Event
 from stages.history.log import scan_log
-from stages.history.sources import EVENTS, Project, live_logs, open_source
+from stages.history.sources import (
+    EVENTS,
+    Project,
+    Skill,
+    Source,
+    live_logs,
+    open_source,
+    stand_in,
+)
 from stages.store.place import find_place
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
@@ -36,6 +44,32 @@ def project() -> Project:
     return Project(place.workspace, place.root)
 
 
+def source_of(run: str | None) -> Source:
+    """Open the log `run`; where none is named and a live log stands in, say so on stderr."""
+    here = project()
+    source = open_source(here, run)
+    if run is None:
+        tell_stand_in(here)
+    return source
+
+
+def tell_stand_in(here: Project) -> None:
+    """Say on stderr which run answers where it is not the one of skills/events.jsonl."""
+    notice = stand_in(here)
+    if notice is not None:
+        say(notice)
+
+
+def skill_of(here: Project, name: str) -> Skill:
+    """Find the skill `name`; where it names no run and a live log stands in, say so."""
+    from stages.history.sources import find_skill, names_no_run
+
+    found = find_skill(here, name)
+    if names_no_run(here, name):
+        tell_stand_in(here)
+    return found
+
+
 def replay(
     run: RUN = None,
     version: Annotated[str, typer.Option(help="A number, seed, best or last.")] = "last",
@@ -54,7 +88,7 @@ def replay(
     from stages.history.replay import version_of, versions
     from stages.history.sources import VERSION
 
-    story = open_source(project(), run).story
+    story = source_of(run).story
     if all is not None:
         found = versions(story.skeleton())
         for one in found:
@@ -115,6 +149,7 @@ def _bytes_of(run: str | None) -> tuple[bytes, str]:
         return path.read_bytes(), path.name
     if run is None:
         for live in live_logs(here):
+            tell_stand_in(here)
             return live.read_bytes(), f"live log {live.parent.name}"
     source = open_source(here, run)
     return b"".join(event.line + b"\n" for event in source.events), source.name

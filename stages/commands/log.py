@@ -11,11 +11,10 @@ from typing import Annotated
 import typer
 
 import schemas
-from stages.commands.history import JSON, RUN, project
+from stages.commands.history import JSON, RUN, source_of
 from stages.console import emit, emit_json, say, table
 from stages.core.errors import UsageError
 from stages.history.events import Event
-from stages.history.sources import open_source
 from stages.history.story import Story
 
 POLL_S = 0.5
@@ -55,7 +54,7 @@ def log(
     if follow:
         _follow(run, wanted, as_json=as_json)
         return
-    story = open_source(project(), run).story
+    story = source_of(run).story
     if summary:
         _summary(story, as_json=as_json)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stages.commands.history import JSON, project
+from stages.commands.history import JSON, project, skill_of, tell_stand_in
 from stages.console import emit, emit_json, say, table
 from stages.core.errors import UsageError
 from stages.core.files import write_atomic
@@ -167,10 +167,12 @@ def diff(
     Example: skilltrail diff v3 main-2:best
     """
     from stages.history.differences import skill_diff
-    from stages.history.sources import find_skill
+    from stages.history.sources import find_skill, names_no_run
 
     here = project()
     found = skill_diff(find_skill(here, before), find_skill(here, after))
+    if names_no_run(here, before) or names_no_run(here, after):
+        tell_stand_in(here)
     if as_json:
         emit_json(found.to_json())
         return
@@ -203,10 +205,9 @@ def fork(
     Example: skilltrail fork main:v3
     """
     from stages.core.params_edit import set_params
-    from stages.history.sources import find_skill
 
     here = project()
-    found = find_skill(here, skill)
+    found = skill_of(here, skill)
     parent = None
     if found.story is not None and found.version is not None:
         parent = found.story.versions[found.version].event.id

@@ -1,12 +1,13 @@
 """What a run paid for and what it reused: `.skilltrail/usage.json`.
 
     {"train": {"target": {...}, "optimizer": {...}}, "evaluate": {...}, "total": {...},
-     "dvc_run": ...}
+     "run": ..., "dvc_run": ...}
 
 The role `judge` is there when one was asked. Each role counts calls `made`, `reused` and
 `failed`, `tokens` (paid) and `tokens_reused`, each `{"input", "output"}`, and `cost` in US
 dollars, null once a call's price is unknown. `total` has the same for both stages by role, and
-summed over the roles beside that.
+summed over the roles beside that. `run` is the id of the last event of the training log that
+the counts are about, null until that log is finished.
 
 The file tells of one `dvc` run: train begins it anew, evaluate goes on with the train section
 only if the same `dvc` process wrote it. An experiment in a workspace of its own counts in
@@ -106,6 +107,7 @@ class Meter:
             name = f"{place.experiment}.json".replace("/", "-")
             self._paths.insert(0, place.state / "usage" / name)
         self._dvc_run = dvc_run()
+        self._run: str | None = None
         self._tallies = self._begun()
         self._guard = threading.Lock()
         self._flushed_at = time.monotonic()
@@ -145,6 +147,11 @@ class Meter:
             self._tally(role).failed += 1
         self._flush_at_times()
 
+    def belongs_to(self, run: str) -> None:
+        """Say whose calls these are: `run` is the id of its training log's last event."""
+        self._run = run
+        self.flush()
+
     def counts(self) -> dict[str, Tally]:
         """Return this stage's counts so far by role."""
         with self._guard:
@@ -154,7 +161,7 @@ class Meter:
     def snapshot(self) -> dict[str, Any]:
         """Return the counts so far, in the shape of the file."""
         with self._guard:
-            return usage_json(self._tallies, self._dvc_run)
+            return usage_json(self._tallies, self._dvc_run) | {"run": self._run}
 
     def flush(self) -> None:
         """Write the counts.
