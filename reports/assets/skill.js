@@ -41,7 +41,7 @@ function about(version) {
   const chapter = chapterOfVersion(version.version);
   return [
     chapter && chapter.kind === "epoch" ? `From the end of epoch ${version.epoch}` : `From step ${version.step}`,
-    gain === null ? "" : `, ${signed(gain)} on the selection split${together(version)}`,
+    gain === null ? "" : `, ${signed(gain)}${together(version)} on the selection split`,
     `, +${version.lines_added} −${version.lines_removed} lines, ${some(version.tokens, "token")}. `,
     version.version === bestVersion() ? "This is the best version. " : "",
     link(chapterHash(chapter), "Why it was accepted"),
