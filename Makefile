@@ -16,7 +16,7 @@ export PYTHONUTF8 := 1
 unexport DVC_ROOT
 
 .PHONY: help run setup test lint test-browser test-clients setup-alfworld test-alfworld \
-  bench trial reference recipes recipes-test clean
+  bench trial reference recipes clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -88,9 +88,6 @@ recipes: .venv/ready
 	for name in $(RECIPES); do \
 	  (cd .skilltrail/recipes && git checkout --quiet -- params.yaml && sh recipes/$$name.sh) \
 	    || exit 1; done
-
-recipes-test: .venv/ready-dev
-	SKILLTRAIL_RECIPES=1 python -m pytest tests/test_recipes.py
 
 clean:
 	rm -rf .venv node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
