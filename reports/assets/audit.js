@@ -79,7 +79,7 @@ function account(chapter) {
     "meta_skill.written": (data) => part("Meta skill", el("pre", {}, data.text)),
     "candidate.built": (data) => part("Application", application(data)),
     "gate.judged": (data, seq) => part("Verdict", judgement(data, seq)),
-    "skill.versioned": (data) => part("Aftermath", aftermath(data)),
+    "skill.versioned": (data, seq) => part("Aftermath", aftermath(data, seq)),
     "step.ended": (data) => (data.result === "accepted" ? null : part("Aftermath", ended(data))),
   };
   return chapter.events.map((event) => {

@@ -51,15 +51,36 @@ function scores(data) {
   return [verdict(data.verdict), ` ${score(data.before)} → ${now}`, data.forced ? " (forced)" : ""];
 }
 
-// What became of the lines that a version's edits wrote.
-function aftermath(data) {
+// What became of the lines that a version's edits wrote, and what was tried on them in vain.
+function aftermath(data, seq) {
   return [
     el("p", {}, "The candidate became ", link(`#/skill/v${data.version}`, `v${data.version}`), data.best ? ", the best so far." : "."),
     el("ul", { class: "fates" }, fates(data.version).map(({ id, written, losses, kept, last }) => el("li", { "data-edit": id },
       el("code", {}, id), ` wrote ${some(written, "line")}: `,
       losses.map((loss) => [`${loss.lines} gone in `, link(`#/skill/v${loss.version}`, `v${loss.version}`), loss.patch ? ` by ${S(loss.patch)}; ` : "; "]),
       kept ? `${kept === written ? "all" : kept} still in v${last}.` : "none left."))),
+    el("ul", { class: "attempts" }, attempts(data.version, seq).map(({ gate, id, op, line }) => el("li", { "data-edit": id },
+      `Step ${gate.step} tried to ${op} `, el("q", {}, line), " (", el("code", {}, id), "): ", scores(gate)))),
   ];
+}
+
+// Edits of later candidates that lost, which would have changed or removed a line of a version.
+function attempts(number, seq) {
+  const wrote = linesOf(number).filter((line) => book.lines.version[line] === number).map(lineText);
+  const wanted = new Set(wrote.filter((line) => line.trim()));
+  const accepted = new Set(book.versions.map((version) => version.gate));
+  const found = [];
+  let built = null;
+  for (const event of [...eventBySeq.values()].sort((a, b) => a.seq - b.seq)) {
+    if (event.type === "candidate.built") built = event;
+    if (event.type !== "gate.judged" || !built || built.seq < seq || accepted.has(event.seq)) continue;
+    for (const { edit: id } of unpacked(built.packed).results) {
+      const { op, target } = edit(id) || {};
+      const line = ["delete", "replace"].includes(op) && target.split("\n").find((text) => wanted.has(text));
+      if (line) found.push({ gate: unpacked(event.packed), id, op, line });
+    }
+  }
+  return found;
 }
 
 function fates(number) {

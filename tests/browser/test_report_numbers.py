@@ -257,3 +257,6 @@ def same_fate(parts: dict[str, str], audit: Audit, story: Story) -> None:
             end = f"{kept} still in v{fate.last_version}." if fate.kept else "none left."
             lines = f"{fate.written} line{'' if fate.written == 1 else 's'}"
             assert f"{tried.edit.id} wrote {lines}: {gone}{end}" in parts["Aftermath"]
+    for attempt in audit_version(story, audit.version, LogOnly()).attempts:
+        assert f"Step {attempt.step} tried to {attempt.op}" in parts["Aftermath"]
+        assert f"({attempt.edit}): {attempt.verdict}" in parts["Aftermath"]
