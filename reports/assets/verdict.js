@@ -53,14 +53,15 @@ function scores(data) {
 
 // What became of the lines that a version's edits wrote, and what was tried on them in vain.
 function aftermath(data, seq) {
+  const vain = attempts(data.version, seq);
   return [
     el("p", {}, "The candidate became ", link(`#/skill/v${data.version}`, `v${data.version}`), data.best ? ", the best so far." : "."),
     el("ul", { class: "fates" }, fates(data.version).map(({ id, written, losses, kept, last }) => el("li", { "data-edit": id },
       el("code", {}, id), ` wrote ${some(written, "line")}: `,
       losses.map((loss) => [`${loss.lines} gone in `, link(`#/skill/v${loss.version}`, `v${loss.version}`), loss.patch ? ` by ${S(loss.patch)}; ` : "; "]),
       kept ? `${kept === written ? "all" : kept} still in v${last}.` : "none left."))),
-    el("ul", { class: "attempts" }, attempts(data.version, seq).map(({ gate, id, op, line }) => el("li", { "data-edit": id },
-      `Step ${gate.step} tried to ${op} `, el("q", {}, line), " (", el("code", {}, id), "): ", scores(gate)))),
+    vain.length ? el("ul", { class: "fates" }, vain.map(({ gate, id, op, line }) => el("li", { "data-edit": id },
+      `Step ${gate.step} tried to ${op} `, el("q", {}, line), " (", el("code", {}, id), "): ", scores(gate)))) : null,
   ];
 }
 
