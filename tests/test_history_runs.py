@@ -121,6 +121,15 @@ def test_only_consumed_params_are_known(runs: dict[str, list[Event]]) -> None:
     assert "gate.alpha" not in params
 
 
+def test_runs_on_other_items_differ_in_their_data(
+    runs: dict[str, list[Event]], tmp_path: Path
+) -> None:
+    fewer = World(n_train=12, n_selection=4, params=BASE | {"lr": 1}).run(tmp_path).events
+    found = compare_runs({"main": runs["main"], "fewer": fewer}, "lr").also_differ
+    assert [text.split(",")[0] for text in found["data.selection"]] == ["4 items", "6 items"]
+    assert "data.train" not in found
+
+
 def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) -> None:
     params = {"patience": 1, "epochs": 9, "gate": {"rule": "paired", "alpha": 0.001}}
     stopped = consumed_params(made(tmp_path / "a", **params))

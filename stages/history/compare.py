@@ -17,7 +17,7 @@ from typing import Any
 from stages.core.errors import UsageError
 from stages.core.score import exact_mean
 from stages.core.stats import gain_interval
-from stages.history.consumed import consumed_params
+from stages.history.consumed import consumed_items, consumed_params
 from stages.history.events import Event
 from stages.history.heldout import HeldOut, metric_of
 from stages.history.replay import Version
@@ -103,6 +103,7 @@ def compare_runs(
     """
     finished = {n: Story(e) for n, e in runs.items() if e and e[-1].type == "run.finished"}
     params = {name: consumed_params(story.events) for name, story in finished.items()}
+    items = {name: consumed_items(story.events) for name, story in finished.items()}
     values = {name: str(known[param]) for name, known in params.items() if param in known}
     if not values:
         known_params = sorted({key for known in params.values() for key in known})
@@ -126,7 +127,7 @@ def compare_runs(
         param,
         tuple(groups),
         tuple(contrasts),
-        _others(param, values, params),
+        _others(param, values, {n: known | items[n] for n, known in params.items()}),
         tuple(sorted((name for name in values if name not in tests), key=natural)),
     )
 
@@ -231,7 +232,7 @@ def best_scores(story: Story) -> dict[str, Fraction]:
 def _others(
     param: str, values: Mapping[str, str], params: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the other params (seed aside) that are not the same in all compared runs."""
+    """Return what else (seed aside) is not the same in all compared runs."""
     names = {key for run in values for key in params[run]} - {param, "seed"}
     found = {}
     for name in sorted(names):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from stages.core.canon import digest
 from stages.history.events import Event
 
 Data = Mapping[str, Any]
@@ -53,6 +54,17 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "slow_update.mode": ("slow_update.proposed", lambda data: data["mode"]),
     "patience": ("run.finished", lambda data: data.get("patience")),
 }
+
+
+def consumed_items(events: Sequence[Event]) -> dict[str, str]:
+    """Return the number and digest of the items of both splits, as `data.train` and so on."""
+    if not events or events[0].type != "run.started":
+        return {}
+    started = events[0].data
+    return {
+        f"data.{split}": f"{len(started[split])} items, {digest('items/1', started[split])[:8]}"
+        for split in ("train", "selection")
+    }
 
 
 def consumed_params(events: Sequence[Event]) -> dict[str, Any]:

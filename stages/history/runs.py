@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from stages.history.consumed import consumed_params
+from stages.history.consumed import consumed_items, consumed_params
 from stages.history.differences import in_words, shared_prefix
 from stages.history.events import Event
 from stages.history.story import Story
@@ -105,7 +105,7 @@ def _row(
         best_score=high,
         accepted=sum(gate.data["verdict"] == "accepted" for gate in gates),
         rejected=sum(gate.data["verdict"] == "rejected" for gate in gates),
-        params=consumed_params(events),
+        params=consumed_params(events) | consumed_items(events),
     )
 
 
