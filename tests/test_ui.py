@@ -208,10 +208,10 @@ def test_the_page_is_made_again_when_the_run_has_been_evaluated(tmp_path: Path) 
     here = live(made.folder)
     log = watch.logs(here.place)[0]
     before, page = here.state(None)["revision"], here.pages.page(log)
-    assert "held-out" not in page
+    assert "held-out test items" not in page
     path.write_bytes(evaluated)
     assert here.state(None)["revision"] != before
-    assert "held-out" in here.pages.page(log)
+    assert "held-out test items" in here.pages.page(log)
 
 
 def test_an_empty_project_has_a_page_too(tmp_path: Path) -> None:
