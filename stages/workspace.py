@@ -47,6 +47,8 @@ def params_with(root: Path, changes: Mapping[str, Any]) -> Params:
 def changes_of(overrides: Iterable[str]) -> dict[str, Node]:
     """Return overrides as `dvc exp run -S` takes them (`lr=8`) by key, values read as YAML.
 
+    A plus before a key, with which DVC adds what the file lacks, changes nothing here.
+
     A node knows whether a word stood in quotes: `no` alone is false where a switch is due.
 
     Raises:
@@ -54,7 +56,7 @@ def changes_of(overrides: Iterable[str]) -> dict[str, Node]:
     """
     changes: dict[str, Node] = {}
     for override in overrides:
-        key, equals, text = override.partition("=")
+        key, equals, text = override.removeprefix("+").removeprefix("+").partition("=")
         if not equals or not key.replace(".", "").replace("_", "").isalnum():
             raise UsageError(f"-S {override}", "not KEY=VALUE", "For instance: -S lr=8")
         faults: list[Fault] = []

@@ -285,6 +285,11 @@ def read(*overrides: str) -> dict[str, object]:
     return {key: plain(node) for key, node in changes_of(overrides).items()}
 
 
+def test_a_key_may_have_the_plus_that_dvc_wants() -> None:
+    assert read("+envs.korqa.context_chars=9") == {"envs.korqa.context_chars": 9}
+    assert params_with(ROOT, changes_of(["env=korqa", "++envs.korqa.context_chars=900"]))
+
+
 @pytest.mark.parametrize("word", ["no", "off", "False", "NO", "false"])
 def test_a_word_for_no_means_false_in_a_plan_as_in_an_experiment(
     tmp_path: Path, word: str
