@@ -309,7 +309,7 @@ def test_a_change_reads_the_same_in_a_plan_as_in_an_experiment(project: Project)
     assert read("lr=1e-5", "use_gate=false", "skill.parent=null", "judge.model=") == {
         "lr": 1e-5, "use_gate": False, "skill.parent": None, "judge.model": None,
     }  # fmt: skip
-    for wrong in ("lr", "+lr=3", "~lr", "=3", "lr=[1"):
+    for wrong in ("lr", "~lr", "=3", "+=3", "lr=[1"):
         with pytest.raises(UsageError):
             changes_of([wrong])
 
