@@ -35,12 +35,14 @@ def test_a_real_model_as_the_optimizer_gives_a_finished_and_verified_run(
             "timeout_s": 300,
             "workers": 1,
         }
+        # Greedy, a model this small repeats itself without end; sampled, it ends its texts.
+        sampled = {"max_tokens": 300, "temperature": 1.0, "seed": 3}
         project(
             tmp_path,
             role | {"max_tokens": 6},
             items=2,
             batch_size=2,
-            optimizer=role | {"max_tokens": 48},
+            optimizer=role | sampled,
             reflect={"trajectory_chars": 300, "failure_only": True, "show": ["reference"]},
         )
         run_stages(tmp_path, monkeypatch)
