@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from stages.core.document import split_lines
+from stages.core.edit import Edit
 from stages.history.lines import lineages
 from stages.history.story import Story
 from stages.history.trial import trial_around
@@ -89,20 +90,29 @@ def attempts(story: Story, number: int, lines: Iterable[str]) -> Iterator[Attemp
     for built in story.of_type("candidate.built"):
         if built.seq < since:
             continue
+        touched = [(edit, _touched(edit, wanted)) for edit in story.edits_of(built)]
+        if all(line is None for _, line in touched):
+            continue
         trial = trial_around(story, built)
         if trial.gate is None or trial.versioned is not None:
             continue
         gate = trial.gate.data
-        for edit in story.edits_of(built):
-            hit = [line for line in split_lines(edit.target) if line in wanted]
-            if hit and edit.op in ("delete", "replace"):
+        for edit, line in touched:
+            if line is not None:
                 yield Attempt(
                     step=gate["step"],
                     edit=edit.id,
                     op=edit.op,
-                    line=hit[0],
+                    line=line,
                     verdict=gate["verdict"],
                     before=gate["before"],
                     after=gate["after"],
                     after_max=gate["after_max"],
                 )
+
+
+def _touched(edit: Edit, wanted: Container[str]) -> str | None:
+    """Return the first line of `wanted` that an edit would change or remove."""
+    if edit.op not in ("delete", "replace"):
+        return None
+    return next((line for line in split_lines(edit.target) if line in wanted), None)

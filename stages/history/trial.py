@@ -87,7 +87,8 @@ def trial_around(story: Story, event: Event) -> Trial:
     while first > 0 and not _ends_before(events[first - 1], events[first]):
         first -= 1
     trial = Trial()
-    for one in events[first:]:
+    for index in range(first, len(events)):  # a slice would copy the rest of the log
+        one = events[index]
         if one.seq > event.seq and (one.type in _AFTER or _begins(one)):
             break
         trial.take(one)
