@@ -14,12 +14,12 @@ from stages.console import emit_exact, emit_json, say
 from stages.core.errors import FaultError, UsageError
 from stages.core.files import write_atomic
 from stages.history.sources import Project, find_skill, open_source
+from stages.outputs import EVALUATION
 from stages.skill_file import skill_md, slug
 
 if TYPE_CHECKING:
     from stages.history.events import Event
 
-EVALUATION = Path("reports/out/evaluation.jsonl")
 File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there; - is stdout.")]
 
 
