@@ -27,14 +27,19 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     return world.run(tmp_path_factory.mktemp("run")).events
 
 
+def committed(folder: Path, events: list[Event]) -> None:
+    """Make `folder` a project in git, with this log and its side branch."""
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8", newline="\n")
+    (folder / "skills").mkdir()
+    (folder / "skills/events.jsonl").write_bytes(data_of(events))
+    project(folder, events, "main")
+
+
 @pytest.fixture
 def here(tmp_path: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project in git whose last run is committed on its side branch."""
-    git(tmp_path, "init", "-q", "-b", "main")
-    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8", newline="\n")
-    (tmp_path / "skills").mkdir()
-    (tmp_path / "skills/events.jsonl").write_bytes(data_of(events))
-    project(tmp_path, events, "main")
+    committed(tmp_path, events)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     return tmp_path

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from history_world import RestlessOptimizer, World
 from markdown_it import MarkdownIt
-from test_history_commands import told
-from test_history_commits import git, project
-from test_history_verify import data_of
+from test_history_commands import committed, told
+from test_history_commits import git
 
 from stages.cli import run
 from stages.core.edit import Edit
@@ -62,11 +61,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
 
 @pytest.fixture
 def here(tmp_path: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch) -> Path:
-    git(tmp_path, "init", "-q", "-b", "main")
-    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8", newline="\n")
-    (tmp_path / "skills").mkdir()
-    (tmp_path / "skills/events.jsonl").write_bytes(data_of(events))
-    project(tmp_path, events, "main")
+    committed(tmp_path, events)
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DVC_ROOT", raising=False)
     return tmp_path
