@@ -23,6 +23,7 @@ from stages.history.audit_parts import (
 )
 from stages.history.audit_record import Audit, Evidence
 from stages.history.blame import blame
+from stages.history.lines import unpacked
 from stages.history.story import CARRIERS, Story
 from stages.history.trial import Trial, trial_around, trial_of_version
 
@@ -117,7 +118,7 @@ def _audit(
     version = None if versioned is None else int(versioned.data["version"])
     budget = trial.budgets[-1] if trial.budgets else None
     tried = tuple(tried_edits(story, trial)) if built is not None else ()
-    asked = [line for _, line in lines] or _written(story, version)
+    asked = [line for _, line in lines] or _written(story, trial, version)
     return Audit(
         subject=subject,
         version=version,
@@ -153,11 +154,17 @@ def _audit(
     )
 
 
-def _written(story: Story, version: int | None) -> list[str]:
-    """Return the lines that a version wrote."""
+def _written(story: Story, trial: Trial, version: int | None) -> list[str]:
+    """Return the lines that a version wrote: all of the seed, else those of its edits."""
     if version is None:
         return []
-    return [row.text for row in blame(story, version) if row.version == version]
+    lines = split_lines(story.versions[version].text)
+    if trial.built is None:
+        return lines
+    sources = unpacked(trial.built.data["sources"])
+    return [
+        line for line, source in zip(lines, sources, strict=True) if isinstance(source, str)
+    ]
 
 
 def _source(trial: Trial) -> str:
