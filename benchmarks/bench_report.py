@@ -28,12 +28,12 @@ from chromium import chromium  # noqa: E402
 from history_world import World  # noqa: E402
 from rich.console import Console  # noqa: E402
 
-from reports.book import read_facts  # noqa: E402
-from reports.page import page  # noqa: E402
-from stages.history.events import Event  # noqa: E402
-from stages.history.log import read_log  # noqa: E402
-from stages.store.exports import line_of  # noqa: E402
-from stages.store.protocol import Fact  # noqa: E402
+from skilltrail.history.log.events import Event  # noqa: E402
+from skilltrail.history.log.log import read_log  # noqa: E402
+from skilltrail.report.book import read_facts  # noqa: E402
+from skilltrail.report.page import page  # noqa: E402
+from skilltrail.store.exports import line_of  # noqa: E402
+from skilltrail.store.protocol import Fact  # noqa: E402
 
 TRAIN, SELECTION, BATCH = 400, 52, 40
 STEPS_AN_EPOCH = TRAIN // BATCH

@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from stages.sandbox.choose import open_sandbox, why_not  # noqa: E402
-from stages.sandbox.protocol import Job, Sandbox  # noqa: E402
+from skilltrail.sandbox.choose import open_sandbox, why_not  # noqa: E402
+from skilltrail.sandbox.protocol import Job, Sandbox  # noqa: E402
 
 WANTED_MS = 30.0
 

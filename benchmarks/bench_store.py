@@ -25,8 +25,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from stages.store.exports import export_shards, import_shards, shard_files
-from stages.store.facts import FactStore
+from skilltrail.store.exports import export_shards, import_shards, shard_files
+from skilltrail.store.facts import FactStore
 
 IN_FLIGHT = 64
 REPEATS = 5  # of what changes nothing; other programs disturb single measurements

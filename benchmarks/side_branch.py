@@ -31,8 +31,8 @@ import sys
 sys.path[:0] = {paths!r}
 from pathlib import Path
 from history_world import World
-from stages.history.branch import SideBranch
-from stages.history.gitdoor import GitDoor
+from skilltrail.history.git.branch import SideBranch
+from skilltrail.history.git.repository import GitDoor
 repo, live, label, lr = sys.argv[1:]
 side = SideBranch(GitDoor.find(Path(repo)), label, every_s=0.0)
 params = {{"epochs": 4, "batch_size": 4, "lr": int(lr), "lr_schedule": "constant"}}

@@ -119,7 +119,7 @@ def run(name: str, params: list[str]) -> dict[str, Any]:
         changed = [f"--set-param={param}" for param in ("data.split_dir=data/trial", *params)]
         for command in (
             ["dvc", "exp", "run", "--quiet", *changed],
-            ["stages.cli", "summary", "--json"],
+            ["skilltrail.cli.main", "summary", "--json"],
         ):
             done = subprocess.run(
                 [sys.executable, "-m", *command],

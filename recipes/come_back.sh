@@ -14,4 +14,4 @@ awk -v RS= -v ORS='\n\n' 'NR != 3' .skilltrail/trained.md > "$SEED"
 git add "$SEED"
 dvc exp run --quiet --name come-back -S skill.seed=$SEED -S epochs=1 -S batch_size=8 $LIMITS
 echo "Taken out: $LINE"
-python -m stages.cli audit --text "$LINE" || echo "Nobody proposed it again."
+python -m skilltrail audit --text "$LINE" || echo "Nobody proposed it again."

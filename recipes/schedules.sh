@@ -9,6 +9,6 @@ for SCHEDULE in constant linear cosine autonomous; do
 done
 dvc exp show --md --drop '.*' \
   --keep 'Experiment|lr_schedule|selection.best$|test.best$|accepted'
-python -m stages.cli runs
+python -m skilltrail runs
 dvc plots diff --out plots lr-constant lr-linear lr-cosine lr-autonomous
 python recipes/draw.py plots/schedules.svg lr-constant lr-linear lr-cosine lr-autonomous

@@ -6,12 +6,12 @@ out   data/splits/{train,selection,test}.jsonl and manifest.json
 
 from __future__ import annotations
 
-from stages.command import run_stage
-from stages.console import say
-from stages.data.freeze import split
-from stages.preflight import refuse_left_behind
-from stages.store.place import find_place
-from stages.workspace import environment_of, load_params
+from skilltrail.data.freeze import split
+from skilltrail.runtime.command import run_stage
+from skilltrail.runtime.console import say
+from skilltrail.runtime.preflight import refuse_left_behind
+from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.store.place import find_place
 
 
 async def main() -> None:

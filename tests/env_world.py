@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from stages.core.item import Item
-from stages.core.trajectory import Trajectory
-from stages.data.find import NOTHING, find_source
-from stages.data.load import Loaded, load_items
-from stages.envs.contract_fakes import FakeModel
-from stages.envs.protocol import Environment, Where
-from stages.envs.registry import environment_class
-from stages.models.protocol import Reply, Request
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.data.find import NOTHING, find_source
+from skilltrail.data.load import Loaded, load_items
+from skilltrail.envs.contract.fakes import FakeModel
+from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.registry import environment_class
+from skilltrail.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("docvqa", "korqa", "livemath", "officeqa", "qa", "searchqa")

@@ -14,10 +14,10 @@ import test_llm_modes
 from llm_script import MemoryFacts, ScriptedModel, append
 from toy_world import ToyRun, run_toy, toy_params
 
-from stages.models.protocol import Reply, Request
-from stages.optimizers.llm.optimizer import LlmOptimizer
-from stages.optimizers.llm.options import LlmOptions
-from stages.store.null import NullStore
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.optimizers.llm.optimizer import LlmOptimizer
+from skilltrail.optimizers.llm.options import LlmOptions
+from skilltrail.store.null import NullStore
 
 SLOW = {"enabled": True, "samples": 4}
 RUNS: Mapping[str, Mapping[str, Any]] = {

@@ -17,21 +17,21 @@ from typing import Any
 
 from toy_world import Tally, ToyOptimizer, ToyParams
 
-from stages.core.edit import Edit
-from stages.core.item import Item
-from stages.core.params_read import params_of
-from stages.core.patch import Patch
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory, Turn
-from stages.envs.protocol import Where
-from stages.history.recorder import Projection, Recorder
-from stages.loop import train
-from stages.models.protocol import Model, Reply, Request
-from stages.optimizers.protocol import Answer, StepView
-from stages.rollout import Rollouts
-from stages.run import History, Run
-from stages.store.null import NullStore
-from stages.store.protocol import Store
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs.protocol import Where
+from skilltrail.history.log.recorder import Projection, Recorder
+from skilltrail.method.loop import train
+from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import History, Run
+from skilltrail.models.protocol import Model, Reply, Request
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.params.read import params_of
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+from skilltrail.store.null import NullStore
+from skilltrail.store.protocol import Store
 
 SEED_SKILL = "# Rules\n\n" + "".join(f"- seed rule {n}\n" for n in range(6))
 

@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from stages.core.item import Item
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory, Turn
-from stages.models.errors import UnseenRequest
-from stages.models.protocol import Reply, Request
-from stages.optimizers.llm.optimizer import LlmOptimizer
-from stages.optimizers.llm.options import LlmOptions
-from stages.optimizers.protocol import EpochView, Observation, Pair, StepRecord, StepView
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.optimizers.llm.optimizer import LlmOptimizer
+from skilltrail.optimizers.llm.options import LlmOptions
+from skilltrail.optimizers.protocol import EpochView, Observation, Pair, StepRecord, StepView
 
 SKILL = "# Answers\n\n- Answer briefly.\n- Explain your answer.\n"
 Say = Callable[[Request], "Reply | str | dict[str, Any]"]

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from reports.build import main as report
-from stages.core.canon import canonical
-from stages.evaluate import main as evaluate
+from skilltrail.core.canon import canonical
+from skilltrail.report.build import main as report
+from skilltrail.runtime.evaluation import main as evaluate
+from skilltrail.runtime.training import main as train
 from stages.split import main as split
-from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault
 
 ROOT = Path(__file__).resolve().parents[1]

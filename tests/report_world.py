@@ -11,19 +11,19 @@ from typing import Any
 from test_method import Whole
 from toy_world import SEED_SKILL, WORDS, Tally, ToyEnvironment, ToyModel, items_of, toy_params
 
-from reports.build import build
-from stages.core.item import Item
-from stages.evaluate import measure, skills_of
-from stages.gate import GateRule
-from stages.history.events import Event
-from stages.history.recorder import Recorder
-from stages.loop import train
-from stages.optimizers.protocol import Answer, StepView
-from stages.outputs import facts_named
-from stages.rollout import Rollouts
-from stages.run import Run
-from stages.store.exports import export_shards
-from stages.store.facts import FactStore
+from skilltrail.core.item import Item
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.gate import GateRule
+from skilltrail.method.loop import train
+from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import Run
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.report.build import build
+from skilltrail.runtime.evaluation import measure, skills_of
+from skilltrail.runtime.outputs import facts_named
+from skilltrail.store.exports import export_shards
+from skilltrail.store.facts import FactStore
 
 EVERYTHING = {
     "epochs": 3,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from stages.core.model_options import AzureOptions, RetryOptions, RoleOptions
+from skilltrail.params.model_options import AzureOptions, RetryOptions, RoleOptions
 
 FAST = RetryOptions(attempts=3, give_up_after=50, max_wait_s=5.0)
 PLAIN = RoleOptions(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from stages.core.document import split_lines
-from stages.core.edit import Edit
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
 
 SLOW = "<!-- SLOW_UPDATE_START -->\nkeep me\n\n  - nested\n<!-- SLOW_UPDATE_END -->\n"
 NOTES = "<!-- APPENDIX_START -->\n- note\n<!-- APPENDIX_END -->\n"

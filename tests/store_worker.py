@@ -20,9 +20,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from stages.core.errors import SkilltrailError
-from stages.store.facts import FactStore
-from stages.store.lock import run_lock
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.store.facts import FactStore
+from skilltrail.store.lock import run_lock
 
 
 def key_of(*parts: object) -> str:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from stages.accounts import Accounts, note, spent_in
-from stages.core.errors import BudgetError
-from stages.core.model_options import BudgetOptions
-from stages.models.budget import Amount, Budget
-from stages.train import main as train
+from skilltrail.core.errors import BudgetError
+from skilltrail.models.client.budget import Amount, Budget
+from skilltrail.params.model_options import BudgetOptions
+from skilltrail.runtime.spending import Accounts, note, spent_in
+from skilltrail.runtime.training import main as train
 from tests.fault_server import FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, skills, skills_and_edits
 
-from stages.core.apply import Candidate, apply_edits
-from stages.core.document import parse, region_text, split_lines
-from stages.core.edit import Edit, EditStatus
-from stages.core.rewrite import rewrite
-from stages.core.structure import structure_faults
-from stages.core.untrusted import Unusable, edit_from_untrusted
+from skilltrail.skill.apply import Candidate, apply_edits
+from skilltrail.skill.document import parse, region_text, split_lines
+from skilltrail.skill.edit import Edit, EditStatus
+from skilltrail.skill.rewrite import rewrite
+from skilltrail.skill.structure import structure_faults
+from skilltrail.skill.untrusted import Unusable, edit_from_untrusted
 
 LAWS = settings(max_examples=80, deadline=None)
 

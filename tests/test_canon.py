@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.canon import canonical, value_of
-from stages.models.harness.events import Skipped, objects
-from stages.models.sdk import arguments
+from skilltrail.core.canon import canonical, value_of
+from skilltrail.models.backends.sdk import arguments
+from skilltrail.models.harness.events import Skipped, objects
 
 UNREADABLE = (
     '{"a": NaN}',

@@ -28,22 +28,22 @@ from toy_world import (
     toy_params,
 )
 
-from stages.core.edit import Edit
-from stages.core.errors import DataError, FaultError, IncompleteError
-from stages.core.item import Item
-from stages.core.patch import Patch
-from stages.core.score import Outcome, Score
-from stages.core.tokens import count_tokens
-from stages.core.trajectory import Trajectory
-from stages.gate import GateRule, judge_all
-from stages.models.errors import Transient
-from stages.models.protocol import Reply, Request
-from stages.optimizers.protocol import Answer, EpochView, StepView
-from stages.rollout import Rollouts, scored
-from stages.session import Session
-from stages.store.facts import FactStore
-from stages.store.null import NullStore
-from stages.train import run_name
+from skilltrail.core.errors import DataError, FaultError, IncompleteError
+from skilltrail.core.item import Item
+from skilltrail.core.score import Outcome, Score
+from skilltrail.core.tokens import count_tokens
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.method.gate import GateRule, judge_all
+from skilltrail.method.rollout import Rollouts, scored
+from skilltrail.models.errors import Transient
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.optimizers.protocol import Answer, EpochView, StepView
+from skilltrail.runtime.session import Session
+from skilltrail.runtime.training import run_name
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+from skilltrail.store.facts import FactStore
+from skilltrail.store.null import NullStore
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -293,9 +293,9 @@ import sys
 from pathlib import Path
 sys.path.insert(0, "tests")
 import toy_world
-from stages.progress import Progress
-from stages.console import say
-from stages.store.null import NullStore
+from skilltrail.runtime.progress import Progress
+from skilltrail.runtime.console import say
+from skilltrail.store.null import NullStore
 toy_world.SEED_SKILL = "# Trees\\n\\n- a \\u2192 b \\u2014 caf\\u00e9\\n"
 done = toy_world.run_toy(Path(sys.argv[1]), NullStore(), toy_world.toy_params(epochs=1))
 say("best: " + done.state.best.skill)

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 import typer
 
-from stages import __version__
-from stages.cli import find_command, help_text, invoke, run
-from stages.commands import COMMANDS
-from stages.core.errors import Interrupted, UsageError
+from skilltrail import __version__
+from skilltrail.cli.commands import COMMANDS
+from skilltrail.cli.main import find_command, help_text, invoke, run
+from skilltrail.core.errors import Interrupted, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def skilltrail(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "stages.cli", *args],
+        [sys.executable, "-m", "skilltrail", *args],
         cwd=ROOT,
         env={**os.environ, **env},
         capture_output=True,
@@ -41,7 +41,7 @@ def test_every_command_in_the_table_is_there_and_helps(
 
 
 def test_every_module_that_registers_commands_is_in_the_table() -> None:
-    files = (ROOT / "stages" / "commands").glob("*.py")
+    files = (ROOT / "skilltrail" / "cli" / "commands").glob("*.py")
     modules = {
         file.stem for file in files if "\ndef register(" in file.read_text(encoding="utf-8")
     }
@@ -53,7 +53,7 @@ def test_every_registered_command_is_in_the_table() -> None:
     for module in {command.module for command in COMMANDS}:
         app = typer.Typer()
         app.callback()(lambda: None)
-        import_module(f"stages.commands.{module}").register(app)
+        import_module(f"skilltrail.cli.commands.{module}").register(app)
         names |= set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
     assert names == {command.name for command in COMMANDS}
 
@@ -67,7 +67,7 @@ def test_the_help_shows_examples_and_every_command() -> None:
 
 def test_the_help_imports_no_command() -> None:
     code = (
-        "import sys; from stages.cli import run; run(['--help']); "
+        "import sys; from skilltrail.cli.main import run; run(['--help']); "
         "heavy = {'typer', 'dvc', 'numpy', 'openai', 'anthropic', 'ruamel.yaml', 'git'}; "
         "sys.exit(bool(heavy & set(sys.modules)))"
     )
@@ -140,7 +140,7 @@ def test_params_tell_value_and_origin_as_json(tmp_path: Path) -> None:
 @pytest.mark.parametrize("args", ["--help", "params --json"])
 def test_an_answer_that_nobody_can_be_given_is_one_message(args: str, place: str) -> None:
     done = subprocess.run(
-        ["sh", "-c", f"'{sys.executable}' -m stages.cli {args} {place}"],
+        ["sh", "-c", f"'{sys.executable}' -m skilltrail {args} {place}"],
         cwd=ROOT,
         capture_output=True,
         encoding="utf-8",

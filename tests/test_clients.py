@@ -20,10 +20,10 @@ from typing import Any
 
 import pytest
 
-from stages.core.model_options import ExecOptions, RetryOptions, RoleOptions
-from stages.models.errors import ModelConfigError, Transient
-from stages.models.protocol import Reply, Request
-from stages.models.registry import open_model
+from skilltrail.models.errors import ModelConfigError, Transient
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import ExecOptions, RetryOptions, RoleOptions
 from tests.fault_server import Answer, Call, Fault, FaultServer, Say, Spoil
 
 SKILL = "# Skill\n\n- Marker of the skill: ünïque-7421.\n" + "- A rule.\n" * 400

@@ -11,16 +11,16 @@ from llm_script import run as wait
 from test_method import Whole
 from toy_world import SEED_SKILL, ToyRun, run_toy, toy_params
 
-import stages.recheck
-from stages.core.edit import Edit, EditResult, EditStatus
-from stages.history.story import Story
-from stages.history.trial import trial_around
-from stages.history.verify import verify_log
-from stages.optimizers.protocol import Answer, EpochView, StepRecord, StepView
-from stages.optimizers.rules.compacting import shorter
-from stages.store.null import NullStore
+import skilltrail.verify.rules
+from skilltrail.history.log.candidate_events import trial_around
+from skilltrail.history.log.run_log import Story
+from skilltrail.optimizers.protocol import Answer, EpochView, StepRecord, StepView
+from skilltrail.optimizers.rules.compacting import shorter
+from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.store.null import NullStore
+from skilltrail.verify.levels import verify_log
 
-assert stages.recheck  # its import registers the checks
+assert skilltrail.verify.rules  # its import registers the checks
 USELESS = "- step"
 
 

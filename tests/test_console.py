@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.console import UNSAFE, safe
+from skilltrail.runtime.console import UNSAFE, safe
 
 ROOT = Path(__file__).resolve().parents[1]
 SHOW = """
-from stages.console import complain, emit, emit_json, say, table
-from stages.core.errors import UsageError
+from skilltrail.runtime.console import complain, emit, emit_json, say, table
+from skilltrail.core.errors import UsageError
 text = "- a \\u2192 b \\u2014 caf\\u00e9 \\ud55c\\uad6d\\uc5b4 \\x1b[31mred\\x07 \\u202e"
 emit(text)
 emit_json({"text": text})
@@ -49,18 +49,20 @@ def test_a_console_that_lacks_a_character_shows_a_replacement(encoding: str) -> 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii", "utf-8"])
 def test_json_on_stdout_loses_nothing_whatever_the_console(encoding: str) -> None:
-    code = 'from stages.console import emit_json; emit_json({"t": "\\u2192 \\ud55c"})'
+    code = (
+        'from skilltrail.runtime.console import emit_json; emit_json({"t": "\\u2192 \\ud55c"})'
+    )
     done = show(code, PYTHONIOENCODING=encoding)
     assert json.loads(done.stdout.decode(encoding)) == {"t": "\u2192 \ud55c"}
 
 
 def test_a_document_on_a_pipe_keeps_its_bytes() -> None:
-    code = 'from stages.console import emit_exact; emit_exact("\\u2192 \\x1b[0m\\r\\n")'
+    code = 'import skilltrail.runtime.console as c; c.emit_exact("\\u2192 \\x1b[0m\\r\\n")'
     assert show(code, PYTHONIOENCODING="cp1252").stdout == "\u2192 \x1b[0m\r\n".encode()
 
 
 def test_colours_and_markup_of_other_peoples_text_are_plain_words() -> None:
-    code = 'from stages.console import say; say("[bold red]x[/] \\x1b]8;;http://a\\x07")'
+    code = 'from skilltrail.runtime.console import say; say("[bold red]x[/] \\x1b]8;;http://a\\x07")'
     done = show(code, FORCE_COLOR="1", PYTHONIOENCODING="utf-8")
     assert b"[bold red]x[/]" in done.stderr
     assert b"\x1b]8" not in done.stderr
@@ -68,7 +70,8 @@ def test_colours_and_markup_of_other_peoples_text_are_plain_words() -> None:
 
 def test_a_secret_is_hidden_in_errors() -> None:
     code = (
-        "from stages.console import complain; from stages.core.errors import UsageError; "
+        "from skilltrail.runtime.console import complain\n"
+        "from skilltrail.core.errors import UsageError\n"
         "complain(UsageError('key sk-abcdefghijklmnopqrstuvwxyz and hunter2hunter2'))"
     )
     done = show(code, MY_API_KEY="hunter2hunter2")

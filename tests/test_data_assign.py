@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import DataError, ParamError
-from stages.core.item import SPLITS, Item
-from stages.data.assign import assign, limited, minimum_items, parse_ratio, split_of
-from stages.data.load import Loaded
-from stages.envs.protocol import Where
+from skilltrail.core.errors import DataError, ParamError
+from skilltrail.core.item import SPLITS, Item
+from skilltrail.data.assign import assign, limited, minimum_items, parse_ratio, split_of
+from skilltrail.data.load import Loaded
+from skilltrail.envs.protocol import Where
 
 RATIO = parse_ratio("2:1:7")
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import DataError
-from stages.core.item import Item
-from stages.data.load import Loaded
-from stages.data.overlap import (
+from skilltrail.core.errors import DataError
+from skilltrail.core.item import Item
+from skilltrail.data.load import Loaded
+from skilltrail.data.overlap import (
     normalised,
     overlap_counts,
     overlaps,
     refuse_overlaps,
 )
-from stages.data.suspect import warnings_for
-from stages.envs.protocol import Where
+from skilltrail.data.suspect import warnings_for
+from skilltrail.envs.protocol import Where
 
 
 def loaded(

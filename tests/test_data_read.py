@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import DataError
-from stages.data.csv_text import csv_records
-from stages.data.json_text import json_records, jsonl_records
-from stages.data.read import read_records
-from stages.data.record import Record
+from skilltrail.core.errors import DataError
+from skilltrail.data.csv_text import csv_records
+from skilltrail.data.json_text import json_records, jsonl_records
+from skilltrail.data.read import read_records
+from skilltrail.data.record import Record
 
 SHARED = Path(
     os.environ.get("SKILLTRAIL_SHARED", Path(__file__).resolve().parents[1] / ".." / "shared")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from stages.commands.checks import OK, WARNING, git_check, store_check
-from stages.core.errors import UsageError
-from stages.core.params import Params
-from stages.leftovers import clear_leftovers, find_leftovers
-from stages.preflight import input_paths, left_behind, refuse_left_behind
-from stages.store.place import Place
+from skilltrail.cli.commands.checks import OK, WARNING, git_check, store_check
+from skilltrail.core.errors import UsageError
+from skilltrail.params.fields import Params
+from skilltrail.runtime.preflight import input_paths, left_behind, refuse_left_behind
+from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
+from skilltrail.store.place import Place
 
 
 def git(folder: Path, *args: str) -> str:
@@ -33,7 +33,13 @@ def write(folder: Path, *paths: str) -> None:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     root = tmp_path / "main"
-    write(root, "dvc.yaml", "stages/loop.py", "data/textqa/a.jsonl", "skills/seeds/textqa.md")
+    write(
+        root,
+        "dvc.yaml",
+        "skilltrail/method/loop.py",
+        "data/textqa/a.jsonl",
+        "skills/seeds/textqa.md",
+    )
     (root / ".gitignore").write_text("big/\n__pycache__/\n", encoding="utf-8")
     git(root, "init", "-q", "-b", "main")
     git(root, "add", ".")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, line_soup, skills
 
-from stages.core.diffs import unified_diff
-from stages.core.document import (
+from skilltrail.core.tokens import TAG, count_tokens
+from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.document import (
     body,
     marker,
     neutralised,
@@ -20,8 +21,7 @@ from stages.core.document import (
     region_text,
     split_lines,
 )
-from stages.core.markdown import FENCE, HEADING, TABLE, scan
-from stages.core.tokens import TAG, count_tokens
+from skilltrail.skill.markdown import FENCE, HEADING, TABLE, scan
 
 texts = st.one_of(any_text, line_soup, skills())
 

@@ -16,7 +16,7 @@ import pytest
 from report_world import Project, make_project
 from ruamel.yaml import YAML
 
-from reports.tables import COLUMNS
+from skilltrail.report.tables import COLUMNS
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE: dict[str, Any] = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text("utf-8"))

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items, record, roll, scripted
 
-from stages.core.errors import DataError
-from stages.core.params_knob import result_values
-from stages.core.trajectory import Trajectory
-from stages.envs.named import named_means
-from stages.envs.officeqa.agent import calls_in
-from stages.envs.officeqa.tools import GREP_LINES, READ_CHARS, run_tool
-from stages.models.errors import TooLong
-from stages.models.protocol import Reply
-from stages.rollout import Rollouts
-from stages.store.null import NullStore
+from skilltrail.core.errors import DataError
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.named import named_means
+from skilltrail.envs.officeqa.agent import calls_in
+from skilltrail.envs.officeqa.tools import GREP_LINES, READ_CHARS, run_tool
+from skilltrail.method.rollout import Rollouts
+from skilltrail.models.errors import TooLong
+from skilltrail.models.protocol import Reply
+from skilltrail.params.knob import result_values
+from skilltrail.store.null import NullStore
 
 VISION = frozenset({"vision"})
 TOOLS = frozenset({"tools"})

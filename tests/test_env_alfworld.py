@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from stages.core.errors import DataError, SkilltrailError
-from stages.core.item import Item
-from stages.core.trajectory import Trajectory
-from stages.envs.alfworld.actions import command_in, first_line, is_well_formed
-from stages.envs.alfworld.engine import Game, State, missing
-from stages.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
-from stages.envs.alfworld.games import TASK_TYPES, records_below
-from stages.envs.protocol import Where
-from stages.models.protocol import Reply, Request
+from skilltrail.core.errors import DataError, SkilltrailError
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.alfworld.actions import command_in, first_line, is_well_formed
+from skilltrail.envs.alfworld.engine import Game, State, missing
+from skilltrail.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
+from skilltrail.envs.alfworld.games import TASK_TYPES, records_below
+from skilltrail.envs.protocol import Where
+from skilltrail.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("SKILLTRAIL_SHARED", ROOT.parent / "shared"))

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from env_world import ROOT, WHERE, roll, scripted
 
-from stages.commands.envs import contract_checks
-from stages.core.errors import SkilltrailError
-from stages.core.item import Item
-from stages.envs.alfworld.engine import State, TextWorldEngine, missing
-from stages.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
-from stages.envs.alfworld.games import TASK_TYPES
+from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.item import Item
+from skilltrail.envs.alfworld.engine import State, TextWorldEngine, missing
+from skilltrail.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
+from skilltrail.envs.alfworld.games import TASK_TYPES
 
 pytestmark = pytest.mark.skipif(
     bool(missing()), reason=f"`make setup-alfworld` installs the engine; missing: {missing()}"

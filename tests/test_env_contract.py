@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items
 
-from stages.commands.checks import FAULT
-from stages.commands.envs import contract_checks
-from stages.core.item import Item
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory, Turn
-from stages.envs._template.env import Template
-from stages.envs.contract import check_contract, parser_of
-from stages.envs.contract_fakes import FakeModel
-from stages.envs.registry import environment_class, environment_names
-from stages.envs.teaching import Teachable
-from stages.models.errors import ModelError
-from stages.models.judge import Case
-from stages.models.protocol import Model, Request
+from skilltrail.cli.commands.checks import FAULT
+from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs._template.env import Template
+from skilltrail.envs.contract.contract import check_contract, parser_of
+from skilltrail.envs.contract.fakes import FakeModel
+from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.envs.registry import environment_class, environment_names
+from skilltrail.models.errors import ModelError
+from skilltrail.models.judge import Case
+from skilltrail.models.protocol import Model, Request
 
 RECORD = {"id": "1", "question": "What is 6 plus 7?", "answers": ["13"]}
 

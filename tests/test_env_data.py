@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 from env_world import OURS, RECORDS, ROOT, WHERE, env_of, own_items, record, shared
 
-from stages.core.errors import DataError
-from stages.core.item import SPLITS
-from stages.data.find import NOTHING, find_source
-from stages.data.load import load_items
-from stages.data.overlap import overlaps
-from stages.data.splits import split_digest
-from stages.envs.contract_fakes import STRANGE_IDS
-from stages.envs.registry import environment_names
+from skilltrail.core.errors import DataError
+from skilltrail.core.item import SPLITS
+from skilltrail.data.find import NOTHING, find_source
+from skilltrail.data.load import load_items
+from skilltrail.data.overlap import overlaps
+from skilltrail.data.splits import split_digest
+from skilltrail.envs.contract.fakes import STRANGE_IDS
+from skilltrail.envs.registry import environment_names
 
 
 @pytest.fixture(autouse=True)

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from env_world import RECORDS, ROOT, WHERE, env_of
 
-from stages.cli import run
-from stages.core.errors import DataError, UsageError
-from stages.data.find import NOTHING, find_source
-from stages.data.importing import Imported, import_splits, import_tree
-from stages.data.load import load_items
+from skilltrail.cli.main import run
+from skilltrail.core.errors import DataError, UsageError
+from skilltrail.data.find import NOTHING, find_source
+from skilltrail.data.importing import Imported, import_splits, import_tree
+from skilltrail.data.load import load_items
 
 SPLIT_NAMES = ("train", "val", "test")
 

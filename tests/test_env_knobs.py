@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items, roll, scripted
 
-from stages.core.errors import SkilltrailError
-from stages.core.params_knob import knobs_of
-from stages.core.trajectory import Trajectory
-from stages.envs.protocol import Environment
-from stages.envs.registry import environment_class
-from stages.models.protocol import Reply
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Environment
+from skilltrail.envs.registry import environment_class
+from skilltrail.models.protocol import Reply
+from skilltrail.params.knob import knobs_of
 
 # Another value for each knob, and what must be set besides for it to count.
 OTHER: Mapping[str, Mapping[str, tuple[Any, Mapping[str, Any]]]] = {

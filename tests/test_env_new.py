@@ -13,9 +13,9 @@ from subprocess import CompletedProcess, run
 import pytest
 from env_world import ROOT
 
-from stages.core.errors import UsageError
-from stages.envs.scaffold import new_environment
-from stages.models.weights import PACKAGE
+from skilltrail.core.errors import UsageError
+from skilltrail.envs.scaffold import new_environment
+from skilltrail.models.backends.weights import PACKAGE
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "own-benchmark.md"
 _BLOCK = re.compile(r"^```(\w+)(?: ([^\n]+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,7 +27,7 @@ needs_weights = pytest.mark.skipif(
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """Return a copy of what a clone holds that the path needs."""
-    for name in ("stages", "schemas", "reports", "skills/seeds", "data/qa", "data/none"):
+    for name in ("stages", "skilltrail", "schemas", "skills/seeds", "data/qa", "data/none"):
         skip = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / name, tmp_path / name, ignore=skip)
     for name in ("params.yaml", "dvc.yaml"):
@@ -53,7 +53,7 @@ def python(project: Path, *words: str) -> CompletedProcess[str]:
 def typed(project: Path, command: str) -> CompletedProcess[str]:
     """Run one line of the tutorial's console."""
     program, *words = command.split()
-    module = {"skilltrail": ["-m", "stages.cli"], "python": []}[program]
+    module = {"skilltrail": ["-m", "skilltrail"], "python": []}[program]
     return python(project, *module, *words)
 
 
@@ -95,18 +95,18 @@ def test_the_tutorial_works_as_it_stands(project: Path) -> None:
 TRAINING = """
 import asyncio, sys
 from pathlib import Path
-from stages.core.params_read import load_params
-from stages.data.splits import read_split
-from stages.envs.contract_fakes import FakeModel
-from stages.envs.registry import ParamClasses
-from stages.history.recorder import Recorder
-from stages.loop import train
-from stages.models.protocol import Reply
-from stages.optimizers.rules.optimizer import RulesOptimizer
-from stages.rollout import Rollouts
-from stages.run import Run
-from stages.store.null import NullStore
-from stages.workspace import environment_of
+from skilltrail.params.read import load_params
+from skilltrail.data.splits import read_split
+from skilltrail.envs.contract.fakes import FakeModel
+from skilltrail.envs.registry import ParamClasses
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.loop import train
+from skilltrail.models.protocol import Reply
+from skilltrail.optimizers.rules.optimizer import RulesOptimizer
+from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import Run
+from skilltrail.store.null import NullStore
+from skilltrail.runtime.workspace import environment_of
 
 class Counter:
     def count(self, trajectory, *, reused): pass
@@ -131,8 +131,8 @@ print(len(recorder.events), len(model.requests))
 def test_a_new_environment_is_sound_and_trains_an_epoch_with_a_fake_model(
     project: Path,
 ) -> None:
-    assert python(project, "-m", "stages.cli", "new-env", "sums").returncode == 0
-    check = python(project, "-m", "stages.cli", "doctor", "--env", "sums")
+    assert python(project, "-m", "skilltrail", "new-env", "sums").returncode == 0
+    check = python(project, "-m", "skilltrail", "doctor", "--env", "sums")
     assert check.returncode == 0, check.stderr
     set_params(project, "env: sums\nepochs: 1\nbatch_size: 3")
     split = python(project, "-m", "stages.split")

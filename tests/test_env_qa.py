@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from env_world import WHERE, env_of, record
 
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory
-from stages.envs.qa.checks import has_section, is_format_only
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.qa.checks import has_section, is_format_only
 
 
 def judged(said: str, ending: str = "answered", **fields: Any) -> Score:

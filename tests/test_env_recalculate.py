@@ -13,10 +13,10 @@ from typing import Any
 import openpyxl
 import pytest
 
-from stages.envs.spreadsheet.bench import Bench
-from stages.envs.spreadsheet.judge import judge_case
-from stages.envs.spreadsheet.recalculate import Recalculator
-from stages.sandbox.choose import open_sandbox, why_not
+from skilltrail.envs.spreadsheet.bench import Bench
+from skilltrail.envs.spreadsheet.judge import judge_case
+from skilltrail.envs.spreadsheet.recalculate import Recalculator
+from skilltrail.sandbox.choose import open_sandbox, why_not
 
 pytestmark = [
     pytest.mark.skipif(

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.envs.answers import extract_answer, tagged
-from stages.envs.choices import lenient_label, read_label, shuffled
-from stages.envs.docvqa.anls import anls, edit_distance
-from stages.envs.korqa.env import character_f1, normalize
-from stages.envs.numbers import numbers_in
-from stages.envs.officeqa.official import score_answer
-from stages.envs.officeqa.reference_metric import reference_em, reference_f1
-from stages.envs.qa_scoring import token_f1
+from skilltrail.envs.docvqa.anls import anls, edit_distance
+from skilltrail.envs.kit.answers import extract_answer, tagged
+from skilltrail.envs.kit.choices import lenient_label, read_label, shuffled
+from skilltrail.envs.kit.numbers import numbers_in
+from skilltrail.envs.kit.qa_scoring import token_f1
+from skilltrail.envs.korqa.env import character_f1, normalize
+from skilltrail.envs.officeqa.official import score_answer
+from skilltrail.envs.officeqa.reference_metric import reference_em, reference_f1
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,15 @@ from typing import Any
 import openpyxl
 import pytest
 
-from stages.core.errors import DataError
-from stages.core.item import Item
-from stages.core.trajectory import Trajectory
-from stages.envs.protocol import Where
-from stages.envs.spreadsheet.bench import Bench
-from stages.envs.spreadsheet.compare import from_json, same
-from stages.envs.spreadsheet.env import Spreadsheet, SpreadsheetLimits, SpreadsheetParams
-from stages.envs.spreadsheet.judge import case_scores, judge_case
-from stages.envs.spreadsheet.reader import (
+from skilltrail.core.errors import DataError
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Where
+from skilltrail.envs.spreadsheet.bench import Bench
+from skilltrail.envs.spreadsheet.compare import from_json, same
+from skilltrail.envs.spreadsheet.env import Spreadsheet, SpreadsheetLimits, SpreadsheetParams
+from skilltrail.envs.spreadsheet.judge import case_scores, judge_case
+from skilltrail.envs.spreadsheet.reader import (
     BadRange,
     BadWorkbook,
     answer_cells,
@@ -35,11 +35,11 @@ from stages.envs.spreadsheet.reader import (
     preview,
     to_json,
 )
-from stages.envs.spreadsheet.recalculate import Recalculator
-from stages.envs.spreadsheet.replies import code_in
-from stages.models.errors import ModelConfigError
-from stages.models.protocol import Reply, Request
-from stages.sandbox.choose import open_sandbox, why_not
+from skilltrail.envs.spreadsheet.recalculate import Recalculator
+from skilltrail.envs.spreadsheet.replies import code_in
+from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.sandbox.choose import open_sandbox, why_not
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("SKILLTRAIL_SHARED", ROOT.parent / "shared"))

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from report_world import Project, make_project
 
-from stages.console import safe
-from stages.core import errors
-from stages.core.errors import SkilltrailError, UsageError
-from stages.core.hidden import HIDDEN, spelled_out
-from stages.history.words import visible, visible_block
+from skilltrail.core import errors
+from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.hidden import HIDDEN, spelled_out
+from skilltrail.history.log.words import visible, visible_block
+from skilltrail.runtime.console import safe
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = {name for name, kind in vars(errors).items() if isinstance(kind, type)} | {
@@ -31,7 +31,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def skilltrail(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "stages.cli", *args],
+        [sys.executable, "-m", "skilltrail", *args],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "NO_COLOR": "1"},
         capture_output=True,
@@ -41,7 +41,7 @@ def skilltrail(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
 
 def remedies() -> Iterator[tuple[str, str]]:
     """Yield (place, beginning) of every remedy in the code that begins with plain text."""
-    for path in sorted((ROOT / "stages").rglob("*.py")):
+    for path in sorted((ROOT / "skilltrail").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if not isinstance(node, ast.Call) or len(node.args) < 3:
                 continue

@@ -16,14 +16,14 @@ from toy_world import (
     toy_params,
 )
 
-from reports.tables import COLUMNS, curve, metrics, tsv
-from stages.core.item import Item
-from stages.evaluate import NamedSkill, measure, skills_of
-from stages.gate import GateRule
-from stages.history.events import Event
-from stages.history.recorder import Recorder
-from stages.rollout import Rollouts
-from stages.store.facts import FactStore
+from skilltrail.core.item import Item
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.gate import GateRule
+from skilltrail.method.rollout import Rollouts
+from skilltrail.report.tables import COLUMNS, curve, metrics, tsv
+from skilltrail.runtime.evaluation import NamedSkill, measure, skills_of
+from skilltrail.store.facts import FactStore
 
 
 def evaluated(

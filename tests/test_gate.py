@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.score import InvalidScore, Outcome, Score
-from stages.core.stats import sign_flip_p
-from stages.gate import GateRule, gate_order, judge_all
+from skilltrail.core.score import InvalidScore, Outcome, Score
+from skilltrail.core.stats import sign_flip_p
+from skilltrail.method.gate import GateRule, gate_order, judge_all
 
 
 def scores(values: list[float], soft: list[float] | None = None) -> dict[str, Score]:

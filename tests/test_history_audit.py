@@ -9,22 +9,22 @@ import pytest
 from history_world import World
 from test_method import Whole, run_whole
 
-from stages.bisect import bisect, turns_of
-from stages.core.canon import text_digest
-from stages.core.document import split_lines
-from stages.core.edit import Edit
-from stages.core.errors import UsageError
-from stages.history.aftermath import fates
-from stages.history.audit import audit_line, audit_patch, audit_text, audit_version
-from stages.history.audit_record import LogOnly, Seen
-from stages.history.audit_text import audit_markdown, fenced
-from stages.history.audit_text import audit_text as in_words
-from stages.history.blame import blame
-from stages.history.lines import lineages, packed, unpacked
-from stages.history.replay import Version
-from stages.history.story import Story
-from stages.history.words import visible
-from stages.store.null import NullStore
+from skilltrail.core.canon import text_digest
+from skilltrail.core.errors import UsageError
+from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
+from skilltrail.history.ask.audit_record import LogOnly, Seen
+from skilltrail.history.ask.audit_text import audit_markdown, fenced
+from skilltrail.history.ask.audit_text import audit_text as in_words
+from skilltrail.history.ask.bisect import bisect, turns_of
+from skilltrail.history.ask.blame import blame
+from skilltrail.history.ask.line_history import fates
+from skilltrail.history.ask.lines import lineages, packed, unpacked
+from skilltrail.history.log.replay import Version
+from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.words import visible
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
+from skilltrail.store.null import NullStore
 
 RICH = {
     "skill_aware": {"enabled": True},

@@ -13,10 +13,10 @@ from history_world import World
 from test_history_commits import git, project
 from test_history_verify import data_of
 
-from stages.cli import run
-from stages.history.events import Event
-from stages.history.replay import version_of
-from stages.history.story import Story
+from skilltrail.cli.main import run
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.run_log import Story
 
 PARAMS = {"epochs": 2, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 
@@ -95,7 +95,7 @@ def test_replay_needs_no_store_no_model_and_no_network(here: Path) -> None:
         "    if event in ('socket.connect', 'socket.sendto', 'socket.getaddrinfo'):\n"
         "        sys.exit('the network was asked')\n"
         "sys.addaudithook(watch)\n"
-        "from stages.cli import run\n"
+        "from skilltrail.cli.main import run\n"
         "sys.exit(run(['replay', '--run', 'main', '--version', 'last']))\n"
     )
     root = str(Path(__file__).resolve().parent.parent)

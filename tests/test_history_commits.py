@@ -16,14 +16,14 @@ from history_world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.core.canon import text_digest
-from stages.history.branch import SideBranch
-from stages.history.commits import commits_of
-from stages.history.events import Event
-from stages.history.gitdoor import GitDoor
-from stages.history.opening import label_of, open_side_branch
-from stages.history.placing import RUNS, Placement, place, ref_label
-from stages.history.recorder import ProjectionError, Recorder
+from skilltrail.core.canon import text_digest
+from skilltrail.history.git.branch import SideBranch
+from skilltrail.history.git.commits import commits_of
+from skilltrail.history.git.opening import label_of, open_side_branch
+from skilltrail.history.git.ref_names import RUNS, Placement, place, ref_label
+from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.recorder import ProjectionError, Recorder
 
 SMALL = {"epochs": 1, "batch_size": 4, "lr": 3}
 
@@ -428,8 +428,8 @@ import sys
 sys.path[:0] = sys.argv[3:]
 from pathlib import Path
 from history_world import World
-from stages.history.branch import SideBranch
-from stages.history.gitdoor import GitDoor
+from skilltrail.history.git.branch import SideBranch
+from skilltrail.history.git.repository import GitDoor
 # A batch at every step, so that a kill often meets one.
 side = SideBranch(GitDoor.find(Path(sys.argv[1])), "main", every_s=0.0)
 World(n_train=16, n_selection=6, params={"epochs": 1, "batch_size": 4, "lr": 3}).run(

@@ -13,11 +13,11 @@ from markdown_it import MarkdownIt
 from test_history_commands import committed, told
 from test_history_commits import git
 
-from stages.cli import run
-from stages.core.edit import Edit
-from stages.history.events import Event
-from stages.history.story import Story
-from stages.optimizers.protocol import Answer, StepView
+from skilltrail.cli.main import run
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import Story
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.skill.edit import Edit
 
 SIGNS = "\x1b[31m\x1b]0;title\x07 \x9b31m \x7f \u202eevil\u202c \u200b"
 MARKUP = "# head `tick ``` <img src=x onerror=alert(1)> [a](javascript:b) | **b** &lt; {% x %}"

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import schemas
-from stages.core.canon import canonical, text_digest
-from stages.core.errors import FaultError
-from stages.history.events import is_canonical, make_event, parse_event
-from stages.history.log import EventLog, Repair, read_log
-from stages.history.recorder import ProjectionError, Recorder
-from stages.history.words import SENTENCES
+from skilltrail.core import schemas
+from skilltrail.core.canon import canonical, text_digest
+from skilltrail.core.errors import FaultError
+from skilltrail.history.log.events import is_canonical, make_event, parse_event
+from skilltrail.history.log.log import EventLog, Repair, read_log
+from skilltrail.history.log.recorder import ProjectionError, Recorder
+from skilltrail.history.log.words import SENTENCES
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"

@@ -13,14 +13,14 @@ from test_history_verify import Log, data_of, forged
 from test_method import WORDS, Whole, run_whole
 from test_rules_modes import run_rules
 
-import stages.recheck
-from stages.core.errors import FaultError
-from stages.history.events import Event, parse_event
-from stages.history.verify import verify_log
-from stages.retell import Differs, Echo
-from stages.store.null import NullStore
+import skilltrail.verify.rules
+from skilltrail.core.errors import FaultError
+from skilltrail.history.log.events import Event, parse_event
+from skilltrail.store.null import NullStore
+from skilltrail.verify.levels import verify_log
+from skilltrail.verify.replay_check import Differs, Echo
 
-assert stages.recheck  # its import registers the checks
+assert skilltrail.verify.rules  # its import registers the checks
 
 MODES = ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]
 SLOW = {"slow_update": {"enabled": True, "samples": 4}}

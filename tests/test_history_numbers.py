@@ -11,14 +11,14 @@ import pytest
 from history_world import LinesEnvironment, World, items_of
 from test_history_verify import data_of
 
-from stages.core.canon import text_digest
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory
-from stages.evidence import StoredEvidence
-from stages.history.audit import audit_version
-from stages.history.audit_text import audit_text as in_words
-from stages.history.story import Story
-from stages.store.facts import FactStore
+from skilltrail.core.canon import text_digest
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.history.ask.audit import audit_version
+from skilltrail.history.ask.audit_text import audit_text as in_words
+from skilltrail.history.log.run_log import Story
+from skilltrail.runtime.evidence import StoredEvidence
+from skilltrail.store.facts import FactStore
 
 ENV = LinesEnvironment()
 
@@ -97,10 +97,10 @@ REPLAYED = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
-import stages.recheck
-from stages.history.log import scan_log
-from stages.history.replay import versions
-from stages.history.verify import verify_log
+import skilltrail.verify.rules
+from skilltrail.history.log.log import scan_log
+from skilltrail.history.log.replay import versions
+from skilltrail.verify.levels import verify_log
 path = Path(sys.argv[1])
 found = versions(scan_log(path))
 assert not verify_log(path.read_bytes(), path.name).faults

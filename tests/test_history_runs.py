@@ -14,24 +14,24 @@ from history_world import SEED_SKILL, LinesEnvironment, World, items_of
 from test_history_commits import git, project
 from test_history_verify import data_of, first, forged
 
-from stages.core.errors import FaultError, UsageError
-from stages.core.item import Item
-from stages.history.anchor import find_anchor
-from stages.history.compare import best_scores, compare_runs
-from stages.history.consumed import consumed_params
-from stages.history.differences import in_words, shared_prefix, skill_diff
-from stages.history.events import Event
-from stages.history.gitdoor import GitDoor
-from stages.history.heldout import held_out
-from stages.history.log import follow, read_log
-from stages.history.rebuild import rebuild
-from stages.history.runs import natural, run_tree
-from stages.history.sources import Project, find_skill, open_source, skill_text
-from stages.history.story import Story
-from stages.history.verify import verify_log
-from stages.rescore import rescored
-from stages.retell import Differs, Echo
-from stages.store.facts import FactStore
+from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.item import Item
+from skilltrail.history.ask.compare import best_scores, compare_runs
+from skilltrail.history.ask.differences import in_words, shared_prefix, skill_diff
+from skilltrail.history.ask.heldout import held_out
+from skilltrail.history.ask.runs import natural, run_tree
+from skilltrail.history.ask.sources import Project, find_skill, open_source, skill_text
+from skilltrail.history.git.rebuild import rebuild
+from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.log.consumed import consumed_params
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import follow, read_log
+from skilltrail.history.log.run_log import Story
+from skilltrail.store.facts import FactStore
+from skilltrail.verify.anchor import find_anchor
+from skilltrail.verify.levels import verify_log
+from skilltrail.verify.replay_check import Differs, Echo
+from skilltrail.verify.rescore import rescored
 
 BASE = {"epochs": 1, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_method import Whole, run_whole
 
-import stages.recheck
-from stages.core.canon import text_digest
-from stages.history.events import Event, make_event
-from stages.history.patching import patched
-from stages.history.replay import snapshots, version_of, versions
-from stages.history.verify import CHECKS, verify_log
-from stages.store.null import NullStore
+import skilltrail.verify.rules
+from skilltrail.core.canon import text_digest
+from skilltrail.history.ask.patching import patched
+from skilltrail.history.log.events import Event, make_event
+from skilltrail.history.log.replay import snapshots, version_of, versions
+from skilltrail.store.null import NullStore
+from skilltrail.verify.levels import CHECKS, verify_log
 
-assert stages.recheck  # its import registers the checks
+assert skilltrail.verify.rules  # its import registers the checks
 fast = settings(max_examples=20, deadline=None)
 
 
@@ -269,6 +269,6 @@ documents = st.lists(st.sampled_from(["a", "b", "", "- x", "\r", "é\u2028", "\x
 @given(documents, documents)
 @settings(deadline=None)
 def test_a_recorded_diff_leads_from_one_document_to_the_other(before: str, after: str) -> None:
-    from stages.core.diffs import unified_diff
+    from skilltrail.skill.diffs import unified_diff
 
     assert patched(before, unified_diff(before, after)) == after

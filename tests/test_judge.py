@@ -13,27 +13,27 @@ from typing import Any
 import pytest
 from role_options import KEYS, options_at
 
-from reports.book.trust import trust_rows
-from stages.cli import run
-from stages.commands.forecast import forecast
-from stages.commands.probes import probe_checks
-from stages.core.errors import BudgetError, IncompleteError, ParamError
-from stages.core.score import Outcome, Score
-from stages.evaluate import main as evaluate
-from stages.expected import Size
-from stages.history.events import make_event
-from stages.history.log import read_log
-from stages.history.words import sentence
-from stages.models.errors import ModelConfigError, Unjudged
-from stages.models.judge import Case, Judge, read_rubric, told
-from stages.models.protocol import Reply
-from stages.models.registry import open_model
-from stages.rescore import rescored
+from skilltrail.cli.commands.forecast import forecast
+from skilltrail.cli.commands.probes import probe_checks
+from skilltrail.cli.main import run
+from skilltrail.core.errors import BudgetError, IncompleteError, ParamError
+from skilltrail.core.score import Outcome, Score
+from skilltrail.history.log.events import make_event
+from skilltrail.history.log.log import read_log
+from skilltrail.history.log.words import sentence
+from skilltrail.models.errors import ModelConfigError, Unjudged
+from skilltrail.models.judge import Case, Judge, read_rubric, told
+from skilltrail.models.protocol import Reply
+from skilltrail.models.registry import open_model
+from skilltrail.report.book.trust import trust_rows
+from skilltrail.runtime.call_estimate import Size
+from skilltrail.runtime.evaluation import main as evaluate
+from skilltrail.runtime.training import main as train
+from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.store.facts import FactStore
+from skilltrail.store.null import NullStore
+from skilltrail.verify.rescore import rescored
 from stages.split import main as split
-from stages.store.facts import FactStore
-from stages.store.null import NullStore
-from stages.train import main as train
-from stages.workspace import environment_of, load_params
 from tests.fault_server import Answer, Call, Fault, FaultServer
 from tests.model_world import results, run_stages, set_params
 

@@ -14,13 +14,13 @@ import pytest
 from test_compaction import Brief
 from toy_world import ToyParams, run_toy
 
-from stages.core.params import Params
-from stages.core.params_knob import knobs_of
-from stages.core.params_read import params_of
-from stages.core.patch import Patch
-from stages.optimizers.protocol import Answer, StepView
-from stages.optimizers.registry import llm_options
-from stages.store.null import NullStore
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.optimizers.registry import llm_options
+from skilltrail.params.fields import Params
+from skilltrail.params.knob import knobs_of
+from skilltrail.params.read import params_of
+from skilltrail.skill.patch import Patch
+from skilltrail.store.null import NullStore
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 AWARE = {"skill_aware.enabled": True}

@@ -10,9 +10,9 @@ import pytest
 from ruamel.yaml import YAML
 from test_knobs import METHOD
 
-from stages.core.params import Params
-from stages.core.params_knob import knobs_of
-from stages.core.params_section import OTHER_NAMES
+from skilltrail.params.fields import Params
+from skilltrail.params.knob import knobs_of
+from skilltrail.params.section import OTHER_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC = (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from skill_texts import NOTES, SLOW, any_text, edits_for, skills
 
-from stages.core.apply import apply_edits
-from stages.core.candidate import composed
-from stages.core.document import split_lines
-from stages.core.edit import Edit
-from stages.core.lineage import Lineage, Origin, advance, seed_lineage
-from stages.core.rewrite import rewrite
+from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.candidate import composed
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.lineage import Lineage, Origin, advance, seed_lineage
+from skilltrail.skill.rewrite import rewrite
 
 SEED = Origin(0)
 

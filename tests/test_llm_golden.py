@@ -17,8 +17,8 @@ from golden_runs import RUNS, script, train
 from llm_script import MemoryFacts, ScriptedModel, as_reply
 from toy_world import ToyRun
 
-from stages.models.errors import UnseenRequest
-from stages.models.protocol import Reply, Request
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.models.protocol import Reply, Request
 
 RECORDED = Path(__file__).parent / "golden" / "llm_toy.json"
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from llm_script import MemoryFacts, ScriptedModel, observation, step_view
 
-from stages.core.errors import SkilltrailError
-from stages.core.model_options import RoleOptions, StageOptions, StagesOptions
-from stages.core.patch import Patch
-from stages.optimizers.llm.opening import open_llm
-from stages.optimizers.llm.options import STAGES, LlmOptions
-from stages.optimizers.protocol import Answer
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.optimizers.llm.opening import open_llm
+from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.protocol import Answer
+from skilltrail.params.model_options import RoleOptions, StageOptions, StagesOptions
+from skilltrail.skill.patch import Patch
 
 pytest.importorskip("xllamacpp")
 

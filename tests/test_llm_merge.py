@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from llm_script import SKILL, ScriptedModel, observation, optimizer_of, run, step_view
 
-from stages.core.edit import Edit
-from stages.core.patch import Patch
-from stages.models.protocol import Reply
-from stages.optimizers.protocol import Answer
+from skilltrail.models.protocol import Reply
+from skilltrail.optimizers.protocol import Answer
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
 
 A = Edit("append", content="- Give dates alone.", items=("a",), id="5.0")
 B = Edit("append", content="- Give the dates alone", items=("b",), id="6.0")

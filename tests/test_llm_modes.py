@@ -11,10 +11,10 @@ import pytest
 from llm_script import MemoryFacts, ScriptedModel, append
 from toy_world import ToyRun, run_toy, toy_params
 
-from stages.models.protocol import Request
-from stages.optimizers.llm.optimizer import LlmOptimizer
-from stages.optimizers.llm.options import LlmOptions
-from stages.store.null import NullStore
+from skilltrail.models.protocol import Request
+from skilltrail.optimizers.llm.optimizer import LlmOptimizer
+from skilltrail.optimizers.llm.options import LlmOptions
+from skilltrail.store.null import NullStore
 
 _ITEM = re.compile(r'^item "(train-(\w+))"$', re.MULTILINE)
 _SKILL = re.compile(r"==== BEGIN skill \w+ ====\n(.*?)\n==== END skill", re.DOTALL)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_script import observation, optimizer_of, run, step_view
 
-from stages.core.errors import UsageError
-from stages.core.fence import clip, fence_for, fenced
-from stages.optimizers.failure_types import failure_types_of
-from stages.optimizers.llm.prompts import Prompts
+from skilltrail.core.errors import UsageError
+from skilltrail.optimizers.failure_types import failure_types_of
+from skilltrail.optimizers.llm import prompts
+from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.skill.fence import clip, fence_for, fenced
 
-NAMES = sorted(
-    p.name[:-3] for p in files("stages").joinpath("prompts").iterdir() if p.name.endswith(".md")
-)
+TEMPLATES = Path(prompts.__file__).with_name("templates")
+NAMES = sorted(p.name[:-3] for p in TEMPLATES.iterdir() if p.name.endswith(".md"))
 WHOLE = [
     name for name in NAMES if not name.startswith("_") and name not in ("correction", "cut")
 ]
@@ -52,9 +51,12 @@ def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
 
 
 def test_an_environment_replaces_a_prompt_or_a_part_by_file_name(tmp_path: Path) -> None:
-    for path in files("stages").joinpath("prompts").iterdir():
+    for path in TEMPLATES.iterdir():
         if path.name.endswith(".md"):
-            write(tmp_path / "prompts" / path.name, path.read_text(encoding="utf-8"))
+            write(
+                tmp_path / "optimizers/llm/templates" / path.name,
+                path.read_text(encoding="utf-8"),
+            )
     write(tmp_path / "envs" / "mine" / "prompts" / "_document.md", "OURS\n")
     write(tmp_path / "envs" / "mine" / "prompts" / "rewrite.md", "Hi {{skil}}\n")
     values = dict.fromkeys(Prompts().values("budget"), "-")

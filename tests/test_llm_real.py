@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from stages.cli import run
-from stages.models.weights import EMBEDDED, PACKAGE, find_weights
+from skilltrail.cli.main import run
+from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
 from tests.llama_server import llama_server
 from tests.model_world import project, run_stages
 

@@ -20,13 +20,13 @@ from llm_script import (
     step_view,
 )
 
-from stages.core.edit import Edit, EditResult, EditStatus
-from stages.core.model_options import StageOptions
-from stages.models.errors import TooLong, Transient, UnseenRequest
-from stages.models.protocol import Reply, Request
-from stages.models.replay import RecordedCalls
-from stages.optimizers.llm.reflecting import minibatches
-from stages.optimizers.protocol import Answer, StepRecord
+from skilltrail.models.backends.replay import RecordedCalls
+from skilltrail.models.errors import TooLong, Transient, UnseenRequest
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.optimizers.llm.reflecting import minibatches
+from skilltrail.optimizers.protocol import Answer, StepRecord
+from skilltrail.params.model_options import StageOptions
+from skilltrail.skill.edit import Edit, EditResult, EditStatus
 
 NOTHING: dict[str, Any] = {"edits": []}
 RULE = "- Give dates alone."

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import schemas
-from stages.models.protocol import Reply
-from stages.models.wire import is_strict_schema
-from stages.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
-from stages.optimizers.llm.scan import scan
+from skilltrail.core import schemas
+from skilltrail.models.client.backend import is_strict_schema
+from skilltrail.models.protocol import Reply
+from skilltrail.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
+from skilltrail.optimizers.llm.scan import scan
 
 EDIT = {"op": "append", "content": "- x"}
 json_values = st.recursive(

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_script import SKILL, observation
 
-from stages.core.edit import Edit
-from stages.core.item import Item
-from stages.optimizers.screen import Screen, screened, sense
+from skilltrail.core.item import Item
+from skilltrail.optimizers.screen import Screen, screened, sense
+from skilltrail.skill.edit import Edit
 
 INVOICE = Item("i1", {"text": "Invoice of Fabrikam Toys Ltd from 3 May"}, "1204.50")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from llm_script import SKILL, epoch_view, observation, optimizer_of, run, step_view
 
-from stages.core.edit import Edit
-from stages.core.rewrite import rewrite
-from stages.optimizers.protocol import Pair
+from skilltrail.optimizers.protocol import Pair
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.rewrite import rewrite
 
 REGION = "<!-- SLOW_UPDATE_START -->\nKeep to the point.\n<!-- SLOW_UPDATE_END -->\n"
 WANTED = (Edit("suggest", content="Say that dates stand alone.", items=("a",), id="7.0"),)

@@ -15,8 +15,8 @@ from queue import Queue
 import pytest
 from report_world import Project, make_project
 
-from stages.history.events import Event
-from stages.history.words import told
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.words import told
 
 ROOT = Path(__file__).resolve().parents[1]
 SOON_S = 60.0
@@ -25,8 +25,8 @@ SOON_S = 60.0
 WRITER = """
 import json, sys, time
 from pathlib import Path
-from stages.history.recorder import Recorder
-from stages.store.owner import this_process
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.store.owner import this_process
 folder, source = map(Path, sys.argv[1:3])
 last, other = int(sys.argv[3]), sys.argv[4]
 folder.mkdir(parents=True, exist_ok=True)
@@ -61,7 +61,7 @@ class Following:
 
     def __init__(self, place: Path, *options: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stages.cli", "log", "--follow", *options],
+            [sys.executable, "-m", "skilltrail", "log", "--follow", *options],
             cwd=place,
             env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
             stdout=subprocess.PIPE,

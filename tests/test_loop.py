@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from toy_world import WORDS, ToyModel, ToyOptimizer, run_toy, toy_params
 
-from stages.core.edit import Edit
-from stages.core.errors import IncompleteError
-from stages.core.patch import Patch
-from stages.models.errors import ModelConfigError, Transient
-from stages.optimizers.protocol import Answer, StepView
-from stages.outputs import facts_named
-from stages.store.exports import export_shards, import_shards
-from stages.store.facts import FactStore
+from skilltrail.core.errors import IncompleteError
+from skilltrail.models.errors import ModelConfigError, Transient
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.runtime.outputs import facts_named
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+from skilltrail.store.exports import export_shards, import_shards
+from skilltrail.store.facts import FactStore
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from toy_world import WORDS, ToyEnvironment, ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
 
-from stages.core.document import region_text
-from stages.core.edit import Edit
-from stages.core.item import Item
-from stages.core.patch import Patch
-from stages.core.trajectory import Trajectory
-from stages.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
-from stages.store.facts import FactStore
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
+from skilltrail.skill.document import region_text
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+from skilltrail.store.facts import FactStore
 
 
 class Whole(ToyOptimizer):

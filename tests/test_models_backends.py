@@ -14,16 +14,21 @@ from typing import Any
 
 import pytest
 
-from stages.core.errors import ParamError
-from stages.core.model_options import AzureOptions, ExecOptions, RoleOptions
-from stages.models.azure import credential_for, require_azure_host, token_provider
-from stages.models.classify import Endpoint
-from stages.models.errors import ModelConfigError
-from stages.models.identity import identity_of, resolved_api
-from stages.models.openai_clients import MINIMAX_URLS
-from stages.models.protocol import Message, Part, Reply, Request
-from stages.models.registry import abilities_of, open_model
-from stages.models.wire import cut_at_stop, is_strict_schema, model_name, without_reasoning
+from skilltrail.core.errors import ParamError
+from skilltrail.models.backends.azure import credential_for, require_azure_host, token_provider
+from skilltrail.models.backends.openai_clients import MINIMAX_URLS
+from skilltrail.models.client.backend import (
+    cut_at_stop,
+    is_strict_schema,
+    model_name,
+    without_reasoning,
+)
+from skilltrail.models.client.classify import Endpoint
+from skilltrail.models.client.identity import identity_of, resolved_api
+from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.protocol import Message, Part, Reply, Request
+from skilltrail.models.registry import abilities_of, open_model
+from skilltrail.params.model_options import AzureOptions, ExecOptions, RoleOptions
 from tests.fault_server import Answer, Call, FaultServer
 from tests.role_options import CHATS, KEYS, PLAIN, options_at
 

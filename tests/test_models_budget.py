@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.core.errors import BudgetError, ParamError
-from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
-from stages.models.budget import Account, Amount, Budget, Limited, most_input_tokens
-from stages.models.door import DoorModel
-from stages.models.prices import price_of, price_table, require_price
-from stages.models.protocol import Decoding, Message, Part, Reply, Request
-from stages.models.registry import open_model
-from stages.models.usage import Price, Tally, added
+from skilltrail.core.errors import BudgetError, ParamError
+from skilltrail.models.client.budget import Account, Amount, Budget, Limited, most_input_tokens
+from skilltrail.models.client.client import DoorModel
+from skilltrail.models.client.prices import price_of, price_table, require_price
+from skilltrail.models.client.usage import Price, Tally, added
+from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import BudgetOptions, PriceOptions, RoleOptions
 from tests.fault_server import Answer, Call, Fault, FaultServer
 from tests.role_options import KEYS, options_at
 

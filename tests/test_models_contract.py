@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from stages.core.model_options import RetryOptions, RoleOptions
-from stages.models.door import DoorModel
-from stages.models.errors import (
+from skilltrail.models.client.client import DoorModel
+from skilltrail.models.errors import (
     EmptyCompletion,
     ModelConfigError,
     RateLimited,
@@ -21,8 +20,9 @@ from stages.models.errors import (
     TooLong,
     Transient,
 )
-from stages.models.protocol import Decoding, Message, Model, Reply, Request
-from stages.models.registry import open_model
+from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import RetryOptions, RoleOptions
 from tests.fault_server import Answer, Call, Fault, FaultServer, Say, Spoil
 from tests.role_options import CHATS, FAST, HTTP, KEYS, options_at
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from stages.core.model_options import BACKENDS
-from stages.core.params_read import load_params
-from stages.envs.registry import ParamClasses
-from stages.models.environ import read_env_file
-from stages.models.protocol import Reply
-from stages.models.registry import USUAL_KEY
+from skilltrail.envs.registry import ParamClasses
+from skilltrail.models.environ import read_env_file
+from skilltrail.models.protocol import Reply
+from skilltrail.models.registry import USUAL_KEY
+from skilltrail.params.model_options import BACKENDS
+from skilltrail.params.read import load_params
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs" / "models"

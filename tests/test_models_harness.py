@@ -16,12 +16,17 @@ from typing import Any
 import psutil
 import pytest
 
-from stages.core.errors import ParamError
-from stages.core.model_options import BudgetOptions, ExecOptions, RetryOptions, RoleOptions
-from stages.models.errors import GaveUp, ModelConfigError, TimedOut, Transient
-from stages.models.harness.events import count, last_text
-from stages.models.protocol import File, Message, Part, Reply, Request
-from stages.models.registry import open_model
+from skilltrail.core.errors import ParamError
+from skilltrail.models.errors import GaveUp, ModelConfigError, TimedOut, Transient
+from skilltrail.models.harness.events import count, last_text
+from skilltrail.models.protocol import File, Message, Part, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import (
+    BudgetOptions,
+    ExecOptions,
+    RetryOptions,
+    RoleOptions,
+)
 
 AGENT = Path(__file__).with_name("fake_agent.py")
 SKILL = "# Skill\n\n" + "- Rule ünïcode \U0001f600.\n" * 3000

@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import ParamError
-from stages.models.errors import ModelConfigError, TooLong
-from stages.models.llama import Instance, chain, pin_boundary
-from stages.models.local import LocalModel, joined, local_model
-from stages.models.protocol import Decoding, Message, Part, Reply, Request
-from stages.models.weights import EMBEDDED, PACKAGE, find_weights
+from skilltrail.core.errors import ParamError
+from skilltrail.models.backends.llama import Instance, chain, pin_boundary
+from skilltrail.models.backends.local import LocalModel, joined, local_model
+from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
+from skilltrail.models.errors import ModelConfigError, TooLong
+from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 
 needs_model = pytest.mark.skipif(
     not any(

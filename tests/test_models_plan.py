@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from stages.commands.forecast import PerCall, forecast
-from stages.commands.models import measured_tokens
-from stages.core.model_options import BudgetOptions, PriceOptions, RoleOptions
-from stages.core.params import Evaluate, Optimizer, Params
-from stages.expected import Size, call_ranges, steps_of
-from stages.models.probe import probe
+from skilltrail.cli.commands.forecast import PerCall, forecast
+from skilltrail.cli.commands.models import measured_tokens
+from skilltrail.models.probe import probe
+from skilltrail.params.fields import Evaluate, Optimizer, Params
+from skilltrail.params.model_options import BudgetOptions, PriceOptions, RoleOptions
+from skilltrail.runtime.call_estimate import Size, call_ranges, steps_of
 from tests.fault_server import Fault, FaultServer
 from tests.role_options import KEYS, options_at
 

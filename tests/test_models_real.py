@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from stages.core.model_options import RoleOptions
-from stages.core.score import Outcome, Score
-from stages.models.errors import TooLong, Unjudged
-from stages.models.judge import Case, Judge
-from stages.models.protocol import Decoding, Reply, Request
-from stages.models.registry import open_model
-from stages.models.weights import EMBEDDED, PACKAGE, find_weights
-from stages.store.null import NullStore
+from skilltrail.core.score import Outcome, Score
+from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
+from skilltrail.models.errors import TooLong, Unjudged
+from skilltrail.models.judge import Case, Judge
+from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import RoleOptions
+from skilltrail.store.null import NullStore
 from tests.llama_server import llama_server
 from tests.role_options import KEYS, options_at
 

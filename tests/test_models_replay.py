@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from stages.core.model_options import RoleOptions
-from stages.models.errors import UnseenRequest
-from stages.models.identity import identity_of
-from stages.models.protocol import Decoding, Message, Reply, Request
-from stages.models.registry import open_model
-from stages.models.replay import RecordedCalls
+from skilltrail.models.backends.replay import RecordedCalls
+from skilltrail.models.client.identity import identity_of
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.models.protocol import Decoding, Message, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import RoleOptions
 
 REAL = RoleOptions(backend="openai", model="gpt-x", temperature=0.5)
 REPLAY = replace(REAL, backend="replay", replays="openai")

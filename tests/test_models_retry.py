@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.model_options import RetryOptions
-from stages.models.classify import retry_after_s
-from stages.models.door import DoorModel
-from stages.models.errors import GaveUp, ModelConfigError, RateLimited, TimedOut, Transient
-from stages.models.limiter import Limiter
-from stages.models.protocol import Reply, Request
-from stages.models.registry import open_model
-from stages.models.retry import backoff_s, wait_before_retry
+from skilltrail.models.client.classify import retry_after_s
+from skilltrail.models.client.client import DoorModel
+from skilltrail.models.client.limiter import Limiter
+from skilltrail.models.client.retry import backoff_s, wait_before_retry
+from skilltrail.models.errors import GaveUp, ModelConfigError, RateLimited, TimedOut, Transient
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import RetryOptions
 from tests.fault_server import Call, Fault, FaultServer
 from tests.role_options import FAST, KEYS, options_at
 

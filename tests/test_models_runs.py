@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from stages.cli import run
-from stages.models.weights import EMBEDDED, PACKAGE, find_weights
+from skilltrail.cli.main import run
+from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
 from tests.fault_server import Fault, FaultServer
 from tests.llama_server import llama_server
 from tests.model_world import ROOT, Learner, Weather, project, results, run_stages
@@ -85,10 +85,10 @@ def test_a_run_against_nothing_but_failures_stops_with_the_cause_and_keeps_nothi
     with FaultServer(lambda _: Fault(status=500)) as server:
         project(tmp_path, target(server.url, retry={"give_up_after": 3}))
         environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-        stages = ["import stages.split as s", "import stages.train as s"]
+        stages = ["split", "train"]
         done = [
             subprocess.run(
-                [sys.executable, "-c", f"{stage}; s.run_stage(s.main)"],
+                [sys.executable, "-m", f"stages.{stage}"],
                 cwd=tmp_path, env=environ, capture_output=True, text=True, encoding="utf-8",
             )
             for stage in stages

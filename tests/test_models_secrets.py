@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import UsageError
-from stages.core.redact import (
+from skilltrail.core.errors import UsageError
+from skilltrail.core.redact import (
     _SHAPE_MARKS,
     _SHAPES,
     HIDDEN,
@@ -21,10 +21,10 @@ from stages.core.redact import (
     redact,
     secret_values,
 )
-from stages.models.environ import environment, read_env_file
-from stages.models.errors import ModelConfigError
-from stages.models.protocol import Request
-from stages.models.registry import key_env_of, open_model
+from skilltrail.models.environ import environment, read_env_file
+from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.protocol import Request
+from skilltrail.models.registry import key_env_of, open_model
 from tests.fault_server import Fault, FaultServer
 from tests.role_options import KEYS, PLAIN, options_at
 

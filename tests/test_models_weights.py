@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from stages.models.errors import ModelConfigError
-from stages.models.weights import EMBEDDED, EMBEDDED_SHA256, PACKAGE, find_weights, sha256_of
+from skilltrail.models.backends.weights import (
+    EMBEDDED,
+    EMBEDDED_SHA256,
+    PACKAGE,
+    find_weights,
+    sha256_of,
+)
+from skilltrail.models.errors import ModelConfigError
 
 needs_weights = pytest.mark.skipif(
     not any((Path(folder) / PACKAGE).is_dir() for folder in sys.path),
@@ -40,7 +46,7 @@ def test_absent_weights_name_the_command_that_brings_them() -> None:
 
 def test_a_carrier_package_without_the_file_counts_as_absent() -> None:
     with pytest.raises(ModelConfigError, match="not installed"):
-        find_weights(EMBEDDED, package="stages")
+        find_weights(EMBEDDED, package="skilltrail")
 
 
 def test_any_gguf_file_is_found_by_path_and_known_by_its_bytes(tmp_path: Path) -> None:

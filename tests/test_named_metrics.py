@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from stages.cli import run
-from stages.core.item import Item
-from stages.core.trajectory import Trajectory
-from stages.envs.named import named_means, told_means
-from stages.evaluate import measure
-from stages.gate import GateRule
-from stages.history.events import make_event
-from stages.history.recorder import Recorder
-from stages.named_skill import NamedSkill
-from stages.outputs import EVALUATION, METRICS
-from stages.rescore import remeasured
-from stages.rollout import Rollouts
-from stages.store.facts import FactStore
+from skilltrail.cli.main import run
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.named import named_means, told_means
+from skilltrail.history.log.events import make_event
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.gate import GateRule
+from skilltrail.method.rollout import Rollouts
+from skilltrail.runtime.evaluation import measure
+from skilltrail.runtime.named_skill import NamedSkill
+from skilltrail.runtime.outputs import EVALUATION, METRICS
+from skilltrail.store.facts import FactStore
+from skilltrail.verify.rescore import remeasured
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages
 from tests.toy_world import SEED_SKILL, Tally, ToyEnvironment, ToyModel, items_of

@@ -2,9 +2,9 @@
 
 import pytest
 
-from stages.core.score import Score
-from stages.gate import GateRule
-from stages.noise import false_accept_rate
+from skilltrail.core.score import Score
+from skilltrail.method.gate import GateRule
+from skilltrail.method.noise import false_accept_rate
 
 
 def scores(values: list[float]) -> dict[str, Score]:

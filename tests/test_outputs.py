@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from stages.core.errors import SkillError
-from stages.outputs import BEST_SKILL, EVENTS, METRICS, keep_hand_edits
-from stages.reference import compare_with_head
-from stages.store.place import Place
+from skilltrail.core.errors import SkillError
+from skilltrail.runtime.outputs import BEST_SKILL, EVENTS, METRICS, keep_hand_edits
+from skilltrail.runtime.reference import compare_with_head
+from skilltrail.store.place import Place
 
 TEXT = "# Skill\n\n- be brief\n"
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("stages", "schemas", "reports")
+ROOMS = ("skilltrail", "schemas")
 LEFT_OUT = {"__pycache__", "out"}
 
 
@@ -37,7 +37,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path in [*sources(), *map(Path, ("pyproject.toml", "README.md", "LICENSE"))]:
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, copy / path)
-    code = "import sys; from setuptools import build_meta as b; b.build_wheel(sys.argv[1])"
+    code = "import sys; from hatchling import build as b; b.build_wheel(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-c", code, str(out)], cwd=copy, capture_output=True, encoding="utf-8"
     )
@@ -47,26 +47,34 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place / "unpacked"
 
 
+def placed(path: Path) -> Path:
+    """Return where a file of the source tree lies in the wheel."""
+    return Path("skilltrail") / path if path.parts[0] == "schemas" else path
+
+
 def test_the_wheel_holds_every_prompt_schema_rule_and_page(wheel: Path) -> None:
     """Case cli-09: an installed wheel that lacks its prompt files."""
-    missing = [path.as_posix() for path in sources() if not (wheel / path).is_file()]
+    missing = [path.as_posix() for path in sources() if not (wheel / placed(path)).is_file()]
     assert missing == []
     changed = [
-        path for path in sources() if (wheel / path).read_bytes() != (ROOT / path).read_bytes()
+        path
+        for path in sources()
+        if (wheel / placed(path)).read_bytes() != (ROOT / path).read_bytes()
     ]
     assert changed == []
 
 
 def test_the_wheel_holds_nothing_else(wheel: Path) -> None:
     tops = {path.name for path in wheel.iterdir() if not path.name.endswith(".dist-info")}
-    assert tops == set(ROOMS)
+    assert tops == {"skilltrail"}
 
 
 def test_prompts_and_schemas_load_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
     code = """
 from importlib.resources import files
-import pathlib, schemas, stages
-assert not pathlib.Path(stages.__file__).is_relative_to(%r)
+import pathlib, skilltrail
+from skilltrail.core import schemas
+assert not pathlib.Path(skilltrail.__file__).is_relative_to(%r)
 names = [f"events/{name}" for name in schemas.names("events")]
 assert len(names) > 10
 assert all(schemas.load(name)["type"] == "object" for name in names)
@@ -74,15 +82,19 @@ for path in %r:
     room, *rest = path.split("/")
     assert files(room).joinpath(*rest).read_text(encoding="utf-8").strip()
 """
-    data = [path.as_posix() for path in sources() if path.suffix in (".md", ".yaml", ".json")]
+    data = [
+        placed(path).as_posix()
+        for path in sources()
+        if path.suffix in (".md", ".yaml", ".json")
+    ]
     python(code % (str(ROOT), data), wheel, tmp_path)
 
 
 def test_the_command_runs_from_the_installed_wheel(wheel: Path, tmp_path: Path) -> None:
-    code = "import sys; from stages.cli import run; sys.exit(run(['--help']))"
+    code = "import sys; from skilltrail.cli.main import run; sys.exit(run(['--help']))"
     assert "skilltrail params" in python(code, wheel, tmp_path)
     entry = next(wheel.glob("*.dist-info/entry_points.txt")).read_text(encoding="utf-8")
-    assert "skilltrail = stages.cli:main" in entry
+    assert "skilltrail = skilltrail.cli.main:main" in entry
 
 
 def python(code: str, wheel: Path, folder: Path) -> str:

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import ParamError
-from stages.core.params import Params, seed_skill_path
-from stages.core.params_edit import set_params
-from stages.core.params_knob import knob, knobs_of
-from stages.core.params_read import (
+from skilltrail.core.errors import ParamError
+from skilltrail.params.edit import set_params
+from skilltrail.params.fields import Params, seed_skill_path
+from skilltrail.params.knob import knob, knobs_of
+from skilltrail.params.read import (
     load_params,
     params_from_text,
     params_of,

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from ruamel.yaml import YAML
 
-from stages.core.params_schema import params_schema
+from skilltrail.params.schema import params_schema
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE = ROOT / "schemas" / "params.schema.json"

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from stages.core.params import Params
-from stages.core.params_knob import fields_of
+from skilltrail.params.fields import Params
+from skilltrail.params.knob import fields_of
 
 ROOT = Path(__file__).resolve().parents[1]
 STAGES: dict[str, Any] = YAML(typ="safe").load((ROOT / "dvc.yaml").read_text("utf-8"))["stages"]
@@ -97,7 +97,7 @@ def test_the_report_depends_on_all_of_its_code() -> None:
     }
     deps = tuple(STAGES["report"]["deps"])
     covered = {file for file in files if file in deps or file.rpartition("/")[0] in deps}
-    assert files - covered <= {"reports/__init__.py"}
+    assert files - covered <= {"skilltrail/report/__init__.py"}
 
 
 # --- git ---
@@ -160,7 +160,7 @@ for name in sys.argv[1:]:
     path = pathlib.Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{{"name": "{name}"}}\\n')
-import stages.shared
+import skilltrail.shared
 """
 FILES = {
     "split": [f"data/splits/{name}.jsonl" for name in ("train", "selection", "test")],
@@ -189,16 +189,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "skills/seeds/textqa.md": "seed",
         "skills/seeds/other.md": "other",
         "schemas/x.json": "{}",
-        "stages/__init__.py": "",
-        "stages/shared.py": "",
-        "stages/commands/blame.py": "",
-        **{
-            dep if dep.endswith(".py") else f"{dep}/x.py": ""
-            for dep in STAGES["report"]["deps"]
-            if dep.startswith("reports/")
-        },
-        **{f"stages/{name}.py": stub(name) for name in FILES if name != "report"},
-        "reports/build.py": stub("report"),
+        "skilltrail/__init__.py": "",
+        "skilltrail/shared.py": "",
+        "skilltrail/cli/commands/blame.py": "",
+        **{f"stages/{name}.py": stub(name) for name in FILES},
     }.items():
         if "out/" not in path:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -240,7 +234,7 @@ def test_a_clone_runs_what_has_to_run_and_nothing_else(project: Path) -> None:
     assert list(project.rglob("__pycache__")), "the byte code that must not count is there"
     assert stages_run(project, "repro") == []
 
-    (project / "stages" / "commands" / "blame.py").write_text("# changed\n", "utf-8")
+    (project / "skilltrail/cli/commands/blame.py").write_text("# changed\n", "utf-8")
     assert stages_run(project, "repro") == []
     git(project, "add", ".")
     git(project, "commit", "-q", "-m", "reference run")

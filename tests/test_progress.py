@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from toy_world import toy_params
 
-from stages.expected import Size, most_rollouts
-from stages.optimizers.protocol import StepRecord
-from stages.progress import Progress, told_cost, told_pace, told_time, told_usd
-from stages.run import Best, State
-from stages.store.place import Place
-from stages.store.usage import Meter, Tally
+from skilltrail.method.run import Best, State
+from skilltrail.optimizers.protocol import StepRecord
+from skilltrail.runtime.call_estimate import Size, most_rollouts
+from skilltrail.runtime.progress import Progress, told_cost, told_pace, told_time, told_usd
+from skilltrail.store.place import Place
+from skilltrail.store.usage import Meter, Tally
 
 ROOT = Path(__file__).resolve().parents[1]
 TOKENS = {"input": 10, "output": 2}
@@ -160,9 +160,9 @@ def test_no_training_asks_for_more_rollouts_than_are_expected() -> None:
 SHOW = """
 import sys, time
 from pathlib import Path
-from stages.progress import Progress
-from stages.store.place import Place
-from stages.store.usage import Meter
+from skilltrail.runtime.progress import Progress
+from skilltrail.store.place import Place
+from skilltrail.store.usage import Meter
 here = Path(sys.argv[1])
 with Progress("train") as shown, Meter(Place(here, here), "train") as meter:
     shown.read(meter)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.envs.qa_scoring import exact_match, normalize, token_f1
+from skilltrail.envs.kit.qa_scoring import exact_match, normalize, token_f1
 
 VECTORS = [
     ("The Beatles", ["beatles"], 1, 1),

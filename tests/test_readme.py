@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.commands import COMMANDS
+from skilltrail.cli.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "CHANGELOG.md",
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "stages").rglob("README.md")),
+    *sorted((ROOT / "skilltrail").rglob("README.md")),
     *sorted((ROOT / "recipes").rglob("*.md")),
 ]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stages.models.weights import PACKAGE
+from skilltrail.models.backends.weights import PACKAGE
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMITS = "-S data.limit.train=8 -S data.limit.selection=4 -S data.limit.test=4"

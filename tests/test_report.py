@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from report_world import EVERYTHING, HOSTILE, MARKER, Project, make_project
 
-from reports.book import Facts, book_of, read_facts
-from reports.book.strings import LEVELS, Strings, cut, written_bytes
-from reports.book.versions import runs_of
-from reports.build import build
-from reports.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
-from stages.history.events import Event
-from stages.history.log import follow, read_log
-from stages.history.replay import versions
-from stages.models.weights import EMBEDDED_SHA256
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import follow, read_log
+from skilltrail.history.log.replay import versions
+from skilltrail.models.backends.weights import EMBEDDED_SHA256
+from skilltrail.report.book import Facts, book_of, read_facts
+from skilltrail.report.book.strings import LEVELS, Strings, cut, written_bytes
+from skilltrail.report.book.versions import runs_of
+from skilltrail.report.build import build
+from skilltrail.report.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from report_world import Project, make_project
 
-from reports.charts import run_chart, standalone
-from reports.flat import TABLES, columns_of, csv_text, table_of
-from stages.core.errors import SkillError, UsageError
-from stages.history.replay import version_of
-from stages.skill_file import skill_md, slug
+from skilltrail.core.errors import SkillError, UsageError
+from skilltrail.history.log.replay import version_of
+from skilltrail.report.charts import run_chart, standalone
+from skilltrail.report.flat import TABLES, columns_of, csv_text, table_of
+from skilltrail.skill.skill_file import skill_md, slug
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,7 +26,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def skilltrail(project: Project, *args: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "stages.cli", *args],
+        [sys.executable, "-m", "skilltrail", *args],
         cwd=project.folder,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,

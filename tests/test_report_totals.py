@@ -12,18 +12,18 @@ from test_evaluate import evaluated
 from test_llm_loop import Died, say
 from toy_world import SEED_SKILL, WORDS, ToyModel, ToyRun, run_toy, toy_params
 
-from reports.book.cost import totals
-from reports.book.facts import Facts
-from stages.core.item import Item
-from stages.gate import GateRule
-from stages.history.events import Event, make_event
-from stages.models.errors import Transient
-from stages.models.protocol import Reply, Request
-from stages.optimizers.llm.optimizer import LlmOptimizer
-from stages.optimizers.llm.options import LlmOptions
-from stages.outputs import facts_named
-from stages.store.exports import export_shards, import_shards
-from stages.store.facts import FactStore
+from skilltrail.core.item import Item
+from skilltrail.history.log.events import Event, make_event
+from skilltrail.method.gate import GateRule
+from skilltrail.models.errors import Transient
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.optimizers.llm.optimizer import LlmOptimizer
+from skilltrail.optimizers.llm.options import LlmOptions
+from skilltrail.report.book.cost import totals
+from skilltrail.report.book.facts import Facts
+from skilltrail.runtime.outputs import facts_named
+from skilltrail.store.exports import export_shards, import_shards
+from skilltrail.store.facts import FactStore
 
 
 def train(

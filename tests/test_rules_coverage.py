@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.optimizers.rules.coverage import Cover, greedy_order, least_missed, likeness
+from skilltrail.optimizers.rules.coverage import Cover, greedy_order, least_missed, likeness
 
 TRAITS = st.frozensets(st.sampled_from("abcdef"), max_size=4)
 POOLS = st.dictionaries(st.sampled_from(["1", "2", "3", "4", "5"]), TRAITS, min_size=1)

@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from toy_world import ToyEnvironment, ToyModel, ToyRun, run_toy, toy_params
 
-from stages.core.document import region_text
-from stages.core.edit import Edit, EditResult, EditStatus
-from stages.core.item import Item
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory
-from stages.envs.teaching import Catalogue, FailureType
-from stages.optimizers.protocol import EpochView, Observation, Pair, StepRecord
-from stages.optimizers.rules import RulesOptimizer
-from stages.optimizers.rules.epochs import guidance, memory_text, weights
-from stages.optimizers.rules.writing import as_edit, as_suggestion, written
-from stages.store.facts import FactStore
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.teaching import Catalogue, FailureType
+from skilltrail.optimizers.protocol import EpochView, Observation, Pair, StepRecord
+from skilltrail.optimizers.rules import RulesOptimizer
+from skilltrail.optimizers.rules.epochs import guidance, memory_text, weights
+from skilltrail.optimizers.rules.writing import as_edit, as_suggestion, written
+from skilltrail.skill.document import region_text
+from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.store.facts import FactStore
 
 HINT = "Think of trees."
 

@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.core.apply import apply_edits
-from stages.core.edit import Edit, EditStatus
-from stages.core.errors import UsageError
-from stages.core.item import Item
-from stages.core.patch import Patch
-from stages.core.score import Score
-from stages.core.tokens import count_tokens
-from stages.core.trajectory import Trajectory
-from stages.envs.teaching import UNKNOWN, Catalogue, FailureType
-from stages.optimizers.protocol import Observation, StepRecord, StepView
-from stages.optimizers.rules import RulesOptimizer
-from stages.optimizers.rules.memory import faces
-from stages.optimizers.rules.moves import MAX_EXAMPLES
+from skilltrail.core.errors import UsageError
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.tokens import count_tokens
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.teaching import UNKNOWN, Catalogue, FailureType
+from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
+from skilltrail.optimizers.rules import RulesOptimizer
+from skilltrail.optimizers.rules.memory import faces
+from skilltrail.optimizers.rules.moves import MAX_EXAMPLES
+from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.edit import Edit, EditStatus
+from skilltrail.skill.patch import Patch
 
 SEED_SKILL = "# Colours\n\nSay the colour.\n"
 LINE = "- Say one word."

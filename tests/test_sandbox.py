@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from stages.core.errors import UsageError
-from stages.sandbox import seccomp
-from stages.sandbox.archive import files_in
-from stages.sandbox.bubblewrap import shows
-from stages.sandbox.choose import open_sandbox, why_not
-from stages.sandbox.protocol import Job, Limits, Ran, Sandbox, SandboxError, is_plain_name
+from skilltrail.core.errors import UsageError
+from skilltrail.sandbox import seccomp
+from skilltrail.sandbox.archive import files_in
+from skilltrail.sandbox.bubblewrap import shows
+from skilltrail.sandbox.choose import open_sandbox, why_not
+from skilltrail.sandbox.protocol import Job, Limits, Ran, Sandbox, SandboxError, is_plain_name
 
 FAST = Limits(wall_s=20, cpu_s=5)
 needs_bubblewrap = pytest.mark.skipif(
@@ -409,8 +409,8 @@ def test_jobs_run_side_by_side(kind: str) -> None:
 
 def test_without_bubblewrap_it_refuses_and_says_what_to_do(tmp_path: Path) -> None:
     code = (
-        "from stages.sandbox.choose import open_sandbox\n"
-        "from stages.sandbox.protocol import SandboxError\n"
+        "from skilltrail.sandbox.choose import open_sandbox\n"
+        "from skilltrail.sandbox.protocol import SandboxError\n"
         "try:\n    open_sandbox('bubblewrap')\n"
         "except SandboxError as error:\n    print(error)\n"
         "print(open_sandbox('none').name)\n"

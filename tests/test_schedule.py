@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.schedule import edit_budget, plan_epoch
+from skilltrail.method.schedule import edit_budget, plan_epoch
 
 
 def budgets(

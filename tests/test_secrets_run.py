@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from stages.cli import run
-from stages.console import complain
-from stages.core.errors import SkilltrailError
-from stages.core.redact import HIDDEN
-from stages.models.environ import redactor
-from stages.store.facts import FactStore
-from stages.train import main as train
-from stages.workspace import load_params
+from skilltrail.cli.main import run
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.redact import HIDDEN
+from skilltrail.models.environ import redactor
+from skilltrail.runtime.console import complain
+from skilltrail.runtime.training import main as train
+from skilltrail.runtime.workspace import load_params
+from skilltrail.store.facts import FactStore
 from tests.fault_server import Answer, Call, Fault, FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 

@@ -11,13 +11,19 @@ import pytest
 from jsonschema import Draft202012Validator
 from toy_items import Toy, toy_records, write_jsonl
 
-from stages.core.errors import DataError, FaultError, ParamError, SkilltrailError, UsageError
-from stages.core.files import write_atomic
-from stages.core.item import SPLITS
-from stages.core.params import Data, Limit, Params
-from stages.data.freeze import SplitReport, data_warnings, split
-from stages.data.splits import FOLDER, read_manifest, read_split
-from stages.envs.textqa.env import TextQa, TextQaParams
+from skilltrail.core.errors import (
+    DataError,
+    FaultError,
+    ParamError,
+    SkilltrailError,
+    UsageError,
+)
+from skilltrail.core.files import write_atomic
+from skilltrail.core.item import SPLITS
+from skilltrail.data.freeze import SplitReport, data_warnings, split
+from skilltrail.data.splits import FOLDER, read_manifest, read_split
+from skilltrail.envs.textqa.env import TextQa, TextQaParams
+from skilltrail.params.fields import Data, Limit, Params
 
 TOY = Toy()
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "item.schema.json"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import FaultError, SkilltrailError
-from stages.store.exports import (
+from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.store.exports import (
     export_shards,
     fact_of,
     import_shards,
@@ -21,10 +21,10 @@ from stages.store.exports import (
     prefix_length,
     shard_files,
 )
-from stages.store.facts import FactStore
-from stages.store.null import NullStore
-from stages.store.ops import read_ops
-from stages.store.protocol import Fact
+from skilltrail.store.facts import FactStore
+from skilltrail.store.null import NullStore
+from skilltrail.store.ops import read_ops
+from skilltrail.store.protocol import Fact
 
 
 def key_of(number: int) -> str:

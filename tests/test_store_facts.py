@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stages.core.canon import canonical, cleaned, digest
-from stages.core.errors import FaultError, SkilltrailError, UsageError
-from stages.store.facts import FactStore
-from stages.store.null import NullStore
-from stages.store.ops import read_ops
+from skilltrail.core.canon import canonical, cleaned, digest
+from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
+from skilltrail.store.facts import FactStore
+from skilltrail.store.null import NullStore
+from skilltrail.store.ops import read_ops
 
 KEY = "a" * 64
 OTHER = "b" * 64

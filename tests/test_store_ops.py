@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from stages.core.errors import FaultError, SkilltrailError
-from stages.store.exports import export_shards, import_shards, shard_files
-from stages.store.facts import FactStore
-from stages.store.maintenance import retry_missing, store_stats
-from stages.store.ops import NullOps, Ops, read_ops
-from stages.store.protocol import gap_key
+from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.store.exports import export_shards, import_shards, shard_files
+from skilltrail.store.facts import FactStore
+from skilltrail.store.maintenance import retry_missing, store_stats
+from skilltrail.store.ops import NullOps, Ops, read_ops
+from skilltrail.store.protocol import gap_key
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN, KEY = "d" * 64, "e" * 64
@@ -38,7 +38,7 @@ def test_every_string_passes_the_redaction(tmp_path: Path) -> None:
 
 def test_lines_of_several_processes_never_mix(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from stages.store.ops import Ops\n"
+        "import sys; from pathlib import Path; from skilltrail.store.ops import Ops\n"
         "ops = Ops(Path(sys.argv[1]))\n"
         "for number in range(200): ops.write('tick', n=number, text='x' * 3000)\n"
     )

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from store_worker import key_of, value_of
 
-from stages.core.errors import SkilltrailError
-from stages.store.facts import FactStore
-from stages.store.lock import run_lock
-from stages.store.maintenance import release_claims
-from stages.store.ops import Ops, read_ops
-from stages.store.owner import Owner, this_process
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.store.facts import FactStore
+from skilltrail.store.lock import run_lock
+from skilltrail.store.maintenance import release_claims
+from skilltrail.store.ops import Ops, read_ops
+from skilltrail.store.owner import Owner, this_process
 
 WORKER = Path(__file__).with_name("store_worker.py")
 KEY = "c" * 64

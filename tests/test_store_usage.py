@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from stages.core.errors import SkilltrailError, UsageError
-from stages.store.place import Place, dvc_run, find_place
-from stages.store.usage import Meter
+from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.store.place import Place, dvc_run, find_place
+from skilltrail.store.usage import Meter
 
 ROOT = Path(__file__).resolve().parents[1]
 TOKENS = {"input": 10, "output": 2, "cached": 4}
@@ -129,7 +129,7 @@ def test_threads_lose_no_count(tmp_path: Path) -> None:
 def test_a_killed_run_leaves_its_counts(tmp_path: Path) -> None:
     script = (
         "import os, signal, time, sys; from pathlib import Path\n"
-        "from stages.store.place import Place; from stages.store.usage import Meter\n"
+        "from skilltrail.store.place import Place; from skilltrail.store.usage import Meter\n"
         "root = Path(sys.argv[1]); meter = Meter(Place(root, root), 'train')\n"
         "for _ in range(8): time.sleep(0.1); meter.made('target', {}, 0.0)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -187,7 +187,7 @@ def test_stages_of_one_dvc_command_share_a_name_and_those_of_another_do_not(
         newline="\n",
     )
     dvc.chmod(0o755)
-    ask = f"{sys.executable} -c 'from stages.store.place import dvc_run; print(dvc_run())'"
+    ask = f"{sys.executable} -c 'from skilltrail.store.place import dvc_run; print(dvc_run())'"
     names = [
         subprocess.run(
             [str(dvc), ask], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, line_soup, skills
 
-from stages.core.structure import structure_faults
+from skilltrail.skill.structure import structure_faults
 
 
 @given(skills())

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from stages.cli import run
-from stages.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
-from stages.train import main as train
+from skilltrail.cli.main import run
+from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
+from skilltrail.runtime.training import main as train
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages, set_params
 from tests.test_history_commits import git

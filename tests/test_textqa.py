@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.core.errors import DataError
-from stages.core.item import Item
-from stages.core.trajectory import Trajectory, Turn
-from stages.envs.excerpts import around
-from stages.envs.protocol import Where
-from stages.envs.reasons import REASONS, form, reason_of
-from stages.envs.registry import environment_class, load_environment
-from stages.envs.teaching import Teachable, load_catalogue
-from stages.envs.textqa.env import TextQa, TextQaParams
-from stages.models.protocol import Reply, Request
+from skilltrail.core.errors import DataError
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs.kit.excerpts import around
+from skilltrail.envs.kit.reasons import REASONS, form, reason_of
+from skilltrail.envs.kit.teaching import Teachable, load_catalogue
+from skilltrail.envs.protocol import Where
+from skilltrail.envs.registry import environment_class, load_environment
+from skilltrail.envs.textqa.env import TextQa, TextQaParams
+from skilltrail.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "data" / "textqa"

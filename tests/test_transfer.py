@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stages.cli import run
-from stages.core.errors import ParamError, UsageError
-from stages.core.params_read import params_of
-from stages.core.share import share_of
-from stages.core.stats import gain_interval, share_interval
-from stages.evaluate import main as evaluate
-from stages.transfer import target_named
+from skilltrail.cli.main import run
+from skilltrail.core.errors import ParamError, UsageError
+from skilltrail.core.share import share_of
+from skilltrail.core.stats import gain_interval, share_interval
+from skilltrail.params.read import params_of
+from skilltrail.runtime.evaluation import main as evaluate
+from skilltrail.runtime.transfer import target_named
 from tests.fault_server import Answer, Call, FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 from tests.toy_world import ToyParams

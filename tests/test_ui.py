@@ -16,16 +16,16 @@ from report_world import Project, make_project
 
 starlette = pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
 
-from stages.core.errors import ParamError, SkilltrailError, UsageError  # noqa: E402
-from stages.core.params_tree import plain  # noqa: E402
-from stages.store.owner import Owner  # noqa: E402
-from stages.store.place import Place  # noqa: E402
-from stages.ui import options, watch  # noqa: E402
-from stages.ui.app import Live  # noqa: E402
-from stages.ui.asking import Ask  # noqa: E402
-from stages.ui.guard import Guard, is_loopback  # noqa: E402
-from stages.ui.runner import Runner  # noqa: E402
-from stages.workspace import changes_of, params_with  # noqa: E402
+from skilltrail.core.errors import ParamError, SkilltrailError, UsageError  # noqa: E402
+from skilltrail.params.tree import plain  # noqa: E402
+from skilltrail.runtime.workspace import changes_of, params_with  # noqa: E402
+from skilltrail.store.owner import Owner  # noqa: E402
+from skilltrail.store.place import Place  # noqa: E402
+from skilltrail.ui import options, watch  # noqa: E402
+from skilltrail.ui.app import Live  # noqa: E402
+from skilltrail.ui.asking import Ask  # noqa: E402
+from skilltrail.ui.guard import Guard, is_loopback  # noqa: E402
+from skilltrail.ui.runner import Runner  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN = {"host": "127.0.0.1:8631"}
@@ -226,7 +226,7 @@ def running(tmp_path: Path) -> Path:
     folder = tmp_path / ".skilltrail/runs/0123456789abcdef"
     folder.mkdir(parents=True)
     (tmp_path / "params.yaml").write_bytes((ROOT / "params.yaml").read_bytes())
-    from stages.store.owner import this_process
+    from skilltrail.store.owner import this_process
 
     (folder / "lock").write_text(json.dumps(this_process().to_json()), encoding="utf-8")
     return folder / "events.jsonl"

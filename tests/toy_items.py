@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from stages.core.item import Item
-from stages.core.score import Score
-from stages.core.trajectory import Trajectory
-from stages.envs.protocol import Where
-from stages.models.protocol import Model
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Where
+from skilltrail.models.protocol import Model
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from chromium import chromium
 from history_world import RestlessOptimizer, World
 from report_world import Project, make_project
 
-from reports.book.runs import run_rows
-from reports.page import page as page_of
-from stages.core.edit import Edit
-from stages.history.events import Event
-from stages.optimizers.protocol import StepView
+from skilltrail.history.log.events import Event
+from skilltrail.optimizers.protocol import StepView
+from skilltrail.report.book.runs import run_rows
+from skilltrail.report.page import page as page_of
+from skilltrail.skill.edit import Edit
 
 WIDTHS = {"phone": 390, "tablet": 820, "wide": 1440}
 

@@ -24,7 +24,7 @@ from tests.fault_server import Answer, Call, FaultServer
 pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("stages", "schemas", "reports/assets", "reports/book", "data/none", "skills/seeds")
+CODE = ("stages", "skilltrail", "schemas", "data/none", "skills/seeds")
 FILES = ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore", ".gitattributes", ".dvc/config")
 ITEMS = 6
 SOON_S = 120.0
@@ -79,7 +79,7 @@ class Ui:
         for who in ("AUTHOR", "COMMITTER"):
             kept |= {f"GIT_{who}_NAME": "T", f"GIT_{who}_EMAIL": "t@example.org"}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stages.cli", "ui", "--port", str(port)],
+            [sys.executable, "-m", "skilltrail", "ui", "--port", str(port)],
             cwd=folder,
             env=kept | {"NO_COLOR": "1"},
             stderr=subprocess.PIPE,

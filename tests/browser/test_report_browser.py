@@ -10,10 +10,10 @@ import pytest
 from conftest import WIDTHS
 from report_world import Project
 
-from reports.book.summary import points_of
-from reports.charts import run_chart
-from stages.history.blame import blame
-from stages.history.story import Story
+from skilltrail.history.ask.blame import blame
+from skilltrail.history.log.run_log import Story
+from skilltrail.report.book.summary import points_of
+from skilltrail.report.charts import run_chart
 
 PANELS = (
     "overview", "steps", "skill", "audit", "items", "epochs", "cost", "runs", "trust", "log",

@@ -6,7 +6,7 @@ from typing import Any
 
 from report_world import HOSTILE, MARKER, Project
 
-from reports.page import shown
+from skilltrail.report.page import shown
 
 ROUTES = (
     "", "steps", "skill", "skill/v1", "skill/v0..v3", "audit", "audit/step/1", "audit/step/2",

@@ -8,14 +8,14 @@ import pytest
 from conftest import Several
 from report_world import Project
 
-from reports.page import shown
-from stages.core.score import exact_mean
-from stages.history.audit import audit_patch, audit_version
-from stages.history.audit_record import Audit, Judgement, LogOnly
-from stages.history.blame import blame
-from stages.history.events import Event
-from stages.history.runs import run_tree
-from stages.history.story import Story
+from skilltrail.core.score import exact_mean
+from skilltrail.history.ask.audit import audit_patch, audit_version
+from skilltrail.history.ask.audit_record import Audit, Judgement, LogOnly
+from skilltrail.history.ask.blame import blame
+from skilltrail.history.ask.runs import run_tree
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import Story
+from skilltrail.report.page import shown
 
 PROJECTS = ("project", "restless")
 

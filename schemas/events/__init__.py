@@ -1,1 +1,0 @@
-"""One JSON Schema per event type; each describes a whole line of the log."""

@@ -1,0 +1,83 @@
+"""`skilltrail aa-check`: how noisy is the measurement, before money is spent on training?"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from skilltrail.core.score import Score
+from skilltrail.data.splits import read_split
+from skilltrail.method.gate import judge_all
+from skilltrail.method.noise import COMPARISONS, false_accept_rate
+from skilltrail.method.rollout import by_item
+from skilltrail.method.run import gate_rule
+from skilltrail.runtime.command import until_stopped
+from skilltrail.runtime.console import emit_json, say
+from skilltrail.runtime.named_skill import named_skill
+from skilltrail.runtime.session import open_session
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("aa-check")(aa_check)
+
+
+def aa_check(
+    skill: Annotated[str, typer.Option("--skill", help="FILE, RUN:vN, seed, best or last.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Measure one skill twice on the selection split and compare it with itself.
+
+    Prints how many items flip between two measurements of the same skill, what the gate says of
+    that comparison and how often it would accept such noise, and the smallest gain that the
+    split can show.
+
+    Example: skilltrail aa-check --skill skills/seeds/textqa.md
+    """
+    told: dict[str, Any] = {}
+    asyncio.run(until_stopped(_check(skill, told)))
+    if as_json:
+        emit_json(told)
+        return
+    say(
+        f"{told['flipped']} of {told['items']} items flip between two measurements of one "
+        f"skill (rate {told['flip_rate']:.3f}); "
+        f"the gate ({told['rule']}) says: {told['verdict']}"
+    )
+    say(
+        f"of {COMPARISONS} comparisons of the skill with itself the gate would accept "
+        f"{told['false_accept_rate']:.1%} (gate.alpha: {told['alpha']:.1%})"
+    )
+    say(f"the smallest gain that this split can show is {told['smallest_gain']:.3f}")
+    if told["false_accept_rate"] > told["alpha"]:
+        say("the gate would accept noise here: use `gate.rule: paired` or `gate.repeats`")
+
+
+async def _check(name: str, told: dict[str, Any]) -> None:
+    async with open_session("evaluate", command="aa-check") as session:
+        text = named_skill(session.place.workspace, name).text
+        items = read_split(session.place.workspace, "selection")
+        session.progress.expect(2 * len(items))
+        rollouts = await session.rollouts().all(items, text, 2)
+        one, two = (by_item([r for r in rollouts if r.repeat == n]) for n in (0, 1))
+        rule = gate_rule(session.params)
+        ids = [item.id for item in items]
+        verdict = judge_all(rule, ids, one, two)
+        flipped = sum(_differs(one[id], two[id]) for id in ids)
+        told |= {
+            "items": len(ids),
+            "flipped": flipped,
+            "flip_rate": flipped / len(ids),
+            "rule": rule.rule,
+            "verdict": verdict.verdict,
+            "false_accept": verdict.verdict == "accepted",
+            "false_accept_rate": false_accept_rate(rule, ids, one, two),
+            "alpha": rule.alpha,
+            "smallest_gain": 1 / len(ids),
+        }
+
+
+def _differs(one: Score, two: Score) -> bool:
+    return (one.hard, one.soft) != (two.hard, two.soft)

@@ -1,0 +1,219 @@
+"""`skilltrail audit`, `blame`, `bisect`: why a line is there, and what it did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from skilltrail.cli.commands.history import JSON, RUN, source_of
+from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
+from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
+from skilltrail.history.ask.bisect import Found
+from skilltrail.history.ask.sources import VERSION
+from skilltrail.history.log.run_log import Story
+from skilltrail.runtime.command import until_stopped
+from skilltrail.runtime.console import emit, emit_json, table
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("audit")(audit)
+    app.command("blame")(blame)
+    app.command("bisect")(bisect)
+
+
+def audit(
+    version: Annotated[str | None, typer.Option(help="Of this version.")] = None,
+    patch: Annotated[str | None, typer.Option(help="Of this patch or edit.")] = None,
+    line: Annotated[int | None, typer.Option(help="Of this line (of --version).")] = None,
+    text: Annotated[str | None, typer.Option(help="Of every line with this text.")] = None,
+    run: RUN = None,
+    everything: Annotated[bool, typer.Option("--all", help="Cut no list.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Answer why a change was made: evidence, proposal, merge, selection, verdict, aftermath.
+
+    Example: skilltrail audit --line 12
+    """
+    from skilltrail.history.ask.audit_text import audit_markdown
+    from skilltrail.history.ask.audit_text import audit_text as in_words
+
+    story = source_of(run).story
+    with evidence() as facts:
+        audits = _audits(story, facts, version, patch, line, text)
+    if as_json:
+        emit_json([one.to_json() for one in audits])
+    elif markdown:
+        emit("\n".join(audit_markdown(one) for one in audits))
+    else:
+        emit("\n".join(in_words(one, everything=everything) for one in audits))
+
+
+def _audits(
+    story: Story,
+    facts: Evidence,
+    version: str | None,
+    patch: str | None,
+    line: int | None,
+    text: str | None,
+) -> list[Audit]:
+    asked = sum(value is not None for value in (patch, line, text))
+    if asked > 1 or (version is None and asked == 0):
+        raise UsageError(
+            "skilltrail audit",
+            f"{asked} questions",
+            "One of --version, --patch, --line, --text",
+        )
+    if patch is not None:
+        return [audit_patch(story, patch, facts)]
+    if text is not None:
+        return audit_text(story, text, facts)
+    wanted = number_of("best" if version is None else version)
+    if line is not None:
+        return [audit_line(story, wanted, line, facts)]
+    number = version_number(story, wanted)
+    return [audit_version(story, number, facts)]
+
+
+def number_of(word: str) -> int | str:
+    """Return a version as typed: a number, or `seed`, `best`, `last`."""
+    match = VERSION.match(word)
+    if match is None:
+        raise UsageError(f"version {word!r}", "no version", "A number, seed, best or last")
+    return word if match["number"] is None else int(match["number"])
+
+
+def version_number(story: Story, wanted: int | str) -> int:
+    """Return the number of a version named in any way."""
+    from skilltrail.history.log.replay import version_of
+
+    return version_of(story.skeleton(), wanted).number
+
+
+@contextmanager
+def evidence() -> Iterator[Evidence]:
+    """Open the store and the train split for reading; without them the log has to do."""
+    from skilltrail.data.splits import read_split
+    from skilltrail.runtime.evidence import StoredEvidence
+    from skilltrail.runtime.workspace import environment_of, load_params
+    from skilltrail.store import database
+    from skilltrail.store.facts import FactStore
+    from skilltrail.store.place import find_place
+
+    place = find_place()
+    try:
+        env = environment_of(load_params(place.workspace))
+        train = read_split(place.workspace, "train")
+    except SkilltrailError:
+        # Audits answer from the log; trajectories are shown where params and split are there.
+        yield LogOnly()
+        return
+    if not (place.state / database.FILE).exists():
+        yield StoredEvidence(None, env, train)
+        return
+    with FactStore.open(place.root) as store:
+        yield StoredEvidence(store, env, train)
+
+
+def blame(
+    version: Annotated[str, typer.Option(help="A number, seed, best or last.")] = "best",
+    run: RUN = None,
+    as_json: JSON = False,
+) -> None:
+    """Show for every line of a version where it comes from.
+
+    Example: skilltrail blame --version 3
+    """
+    from skilltrail.history.ask.blame import blame as lines_of
+    from skilltrail.history.log.words import visible_block
+
+    rows = lines_of(source_of(run).story, number_of(version))
+    if as_json:
+        emit_json([row.to_json() for row in rows])
+        return
+    lines = []
+    for row in rows:
+        gain = "" if row.gain is None else f"{row.gain:+.3f}"
+        step = "" if row.step is None else f"step {row.step}"
+        patch = "seed" if row.patch is None else row.patch
+        verdict = "" if row.verdict is None else row.verdict
+        head = f"v{row.version:<3} {step:8} {patch:7} {verdict:10} {gain:7}"
+        lines.append(f"{head} {row.line:>4}  {visible_block(row.text)}")
+    emit("\n".join(lines))
+
+
+def bisect(
+    item: Annotated[str, typer.Option(help="The item's id.")],
+    good: Annotated[int | None, typer.Option(help="Version to start from (default 0).")] = None,
+    bad: Annotated[int | None, typer.Option(help="Version to end at (default last).")] = None,
+    run: RUN = None,
+    as_json: JSON = False,
+) -> None:
+    """Find the version that first broke, or fixed, an item; recorded rollouts are reused.
+
+    Example: skilltrail bisect --item q17
+    """
+    from skilltrail.history.ask.audit_text import audit_text as in_words
+
+    story = source_of(run).story
+    found: list[Found] = []
+    asyncio.run(until_stopped(_bisect(story, item, good, bad, found)))
+    (result,) = found
+    answer = None
+    if result.version is not None:
+        with evidence() as facts:
+            answer = audit_version(story, result.version, facts)
+    if as_json:
+        told = result.to_json() | {"audit": None if answer is None else answer.to_json()}
+        emit_json(told)
+        return
+    table(
+        ("version", "hard", "soft", "from"),
+        [
+            (f"v{t.version}", t.hard, t.soft, "log" if t.recorded else "rollout")
+            for t in result.tested
+        ],
+    )
+    turns = "" if not result.turns else f"; its score changed at {_versions(result.turns)}"
+    if answer is None:
+        emit(f"item {item}: the same at both ends{turns}")
+    else:
+        emit(f"item {item}: v{result.version} {result.change} it{turns}\n")
+        emit(in_words(answer))
+
+
+def _versions(numbers: tuple[int, ...]) -> str:
+    return ", ".join(f"v{number}" for number in numbers)
+
+
+async def _bisect(
+    story: Story, item: str, good: int | None, bad: int | None, found: list[Found]
+) -> None:
+    from skilltrail.core.item import SPLITS
+    from skilltrail.data.splits import read_split
+    from skilltrail.history.ask.bisect import bisect as search
+    from skilltrail.history.ask.bisect import recorded_scores
+    from skilltrail.history.log.replay import Version
+    from skilltrail.runtime.session import open_session
+
+    if len(recorded_scores(story, item)) == len(story.versions):
+        found.append(await search(story, item, None, good=good, bad=bad))
+        return
+    async with open_session("evaluate", command="bisect") as session:
+        everything = [i for name in SPLITS for i in read_split(session.place.workspace, name)]
+        known = {one.id: one for one in everything}
+        if item not in known:
+            raise UsageError(f"--item {item}", "no split has it", "See data/splits")
+        rollouts = session.rollouts()
+
+        async def measure(version: Version) -> tuple[float | None, float | None]:
+            (rollout,) = await rollouts.all([known[item]], version.text)
+            return rollout.score.hard, rollout.score.soft
+
+        found.append(await search(story, item, measure, good=good, bad=bad))

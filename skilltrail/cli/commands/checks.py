@@ -1,0 +1,184 @@
+"""The checks of `skilltrail doctor`: each says what it found and how to mend it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.data.freeze import data_warnings
+from skilltrail.envs.kit.equipped import Equipped
+from skilltrail.envs.protocol import Environment
+from skilltrail.models.backends.weights import find_weights
+from skilltrail.models.judge import read_rubric
+from skilltrail.params.fields import Params, seed_skill_path
+from skilltrail.runtime.preflight import input_paths, left_behind
+from skilltrail.runtime.stale_experiments import Leftovers, find_leftovers
+from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.store.place import Place
+
+OK, WARNING, FAULT = "ok", "warning", "fault"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: its name, `ok`, `warning` or `fault`, what was found, what to do."""
+
+    name: str
+    verdict: str
+    found: str
+    remedy: str = ""
+
+
+def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
+    """Return all checks. `queue`: files that git does not track are faults, not warnings."""
+    checks = [python_check(), git_check(place.root), package_check("dvc"), store_check(place)]
+    checks.append(leftovers_check(find_leftovers(place.root)))
+    try:
+        params = load_params(place.workspace)
+    except SkilltrailError as error:
+        return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
+    checks += [Check("params", OK, "params.yaml is sound"), model_check(params)]
+    checks += [seed_check(params, place.workspace), *judge_checks(params, place.workspace)]
+    checks += software_checks(environment_of(params))
+    checks += data_checks(params, place.workspace)
+    return [*checks, untracked_check(params, place.root, queue=queue)]
+
+
+def software_checks(environment: Environment) -> list[Check]:
+    """Check what an environment needs besides Python; [] where it finds all."""
+    lacks = environment.lacks() if isinstance(environment, Equipped) else ()
+    return [
+        Check(
+            f"{environment.name}: {one.what}",
+            FAULT if one.needed else WARNING,
+            one.found,
+            one.remedy,
+        )
+        for one in lacks
+    ]
+
+
+def python_check() -> Check:
+    """Check the Python that runs this."""
+    found = f"Python {platform.python_version()} in {Path(sys.prefix).name}"
+    if sys.prefix == sys.base_prefix:
+        return Check("python", WARNING, f"{found}, not in a virtual environment", "make setup")
+    return Check("python", OK, found)
+
+
+def git_check(root: Path) -> Check:
+    """Check that git is there and that the project stands in a repository."""
+    if shutil.which("git") is None:
+        return Check("git", FAULT, "git is not on PATH", "Install git")
+    done = subprocess.run(
+        ["git", "rev-parse", "--git-dir"], cwd=root, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        remedy = "`git init` and commit, so that experiments and the history can be kept"
+        return Check("git", WARNING, "the project is in no git repository", remedy)
+    head = subprocess.run(
+        ["git", "symbolic-ref", "-q", "HEAD"], cwd=root, capture_output=True, check=False
+    )
+    if head.returncode != 0:
+        found = "HEAD is on no branch; a killed `dvc exp run` may have left it so"
+        return Check("git", WARNING, found, "`git switch BRANCH`")
+    return Check("git", OK, "the project is in a git repository")
+
+
+def package_check(name: str) -> Check:
+    """Check that a package is installed beside this one."""
+    try:
+        return Check(name, OK, f"{name} {version(name)}")
+    except PackageNotFoundError:
+        return Check(name, FAULT, f"{name} is not installed", "make setup")
+
+
+def store_check(place: Place) -> Check:
+    """Check that recorded facts can be written."""
+    folder = place.state if place.state.exists() else place.root
+    if not folder.is_dir():
+        return Check("store", FAULT, f"{folder} is a file, not a folder", "Move it away")
+    if os.access(folder, os.W_OK):
+        return Check("store", OK, f"{place.state.name} can be written")
+    return Check("store", FAULT, f"{folder} cannot be written", "Change its owner or its mode")
+
+
+def model_check(params: Params) -> Check:
+    """Check that the target's weights are there; other backends are probed by a call."""
+    if params.target.backend != "local":
+        return Check(
+            "target", OK, f"backend {params.target.backend}, model {params.target.model}"
+        )
+    try:
+        weights = find_weights(params.target.model)
+    except SkilltrailError as error:
+        return Check("target", FAULT, str(error), "make setup")
+    return Check("target", OK, f"{params.target.model}, sha256 {weights.sha256[:12]}")
+
+
+def seed_check(params: Params, workspace: Path) -> Check:
+    """Check that the seed skill is there."""
+    path = seed_skill_path(params)
+    if (workspace / path).is_file():
+        return Check("seed skill", OK, path)
+    return Check("seed skill", FAULT, f"there is no {path}", "Create it, or set skill.seed")
+
+
+def judge_checks(params: Params, workspace: Path) -> Iterator[Check]:
+    """Check that the rubric is there, where there is a judge."""
+    if params.judge.backend == "none":
+        return
+    try:
+        read_rubric(workspace / params.judge.rubric)
+    except SkilltrailError as error:
+        yield Check("rubric", FAULT, str(error), "Write it, or set judge.rubric")
+    else:
+        yield Check("rubric", OK, params.judge.rubric)
+
+
+def data_checks(params: Params, workspace: Path) -> Iterator[Check]:
+    """Read the items and say what a person should look at in them."""
+    try:
+        warnings = data_warnings(params, environment_of(params), workspace)
+    except SkilltrailError as error:
+        yield Check("items", FAULT, str(error), "Correct the file or the params of `data`")
+        return
+    for warning in warnings:
+        yield Check("items", WARNING, warning.message)
+    if not warnings:
+        yield Check("items", OK, f"the items of {params.env} can be read")
+
+
+def untracked_check(params: Params, root: Path, *, queue: bool) -> Check:
+    """List inputs that an experiment in a workspace of its own would not find."""
+    files = left_behind(root, input_paths(params))
+    if not files:
+        return Check("inputs", OK, "git tracks every input")
+    return Check(
+        "inputs",
+        FAULT if queue else WARNING,
+        f"git does not track {', '.join(files)}",
+        "`git add` them before `dvc exp run --temp` or `--queue`",
+    )
+
+
+def leftovers_check(leftovers: Leftovers) -> Check:
+    """Say what killed experiments left."""
+    if leftovers.busy or not leftovers.any:
+        state = "dvc is at work" if leftovers.busy else "no killed experiment left anything"
+        return Check("experiments", OK, state)
+    parts = [ref.rpartition("/")[2] for ref in leftovers.marks]
+    if leftovers.detached:
+        parts.append("HEAD is detached")
+    if leftovers.workspaces:
+        parts.append(f"{len(leftovers.workspaces)} dead workspace(s)")
+    found = f"a killed experiment left {', '.join(parts)}"
+    return Check("experiments", FAULT, found, "skilltrail doctor --fix")

@@ -1,0 +1,65 @@
+"""`skilltrail doctor`: what is missing or broken here, and how to mend it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from skilltrail.cli.commands.checks import FAULT, run_checks
+from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.probes import probe_checks
+from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
+from skilltrail.runtime.workspace import load_params
+from skilltrail.store.place import find_place
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor(
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Clear what killed experiments left in git and .dvc.")
+    ] = False,
+    queue: Annotated[
+        bool, typer.Option("--queue", help="Inputs that git does not track are a fault.")
+    ] = False,
+    env: Annotated[
+        str | None, typer.Option("--env", help="Check this environment's contract instead.")
+    ] = None,
+    probe: Annotated[
+        bool, typer.Option(help="Make one call to each configured model that is not embedded.")
+    ] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Check the set-up and say how to mend what is wrong; exit 1 when something is.
+
+    Example: skilltrail doctor --queue && dvc exp run --queue -S lr=8
+    """
+    place = find_place()
+    if fix:
+        leftovers = find_leftovers(place.root)
+        if leftovers.any:
+            clear_leftovers(place.root, leftovers)
+            say(
+                "cleared what a killed experiment left; index, files and branches are untouched"
+            )
+    if env is None:
+        checks = run_checks(place, queue=queue)
+        if probe and not any(
+            check.name == "params" and check.verdict == FAULT for check in checks
+        ):
+            checks += probe_checks(load_params(place.workspace))
+    else:
+        checks = contract_checks(place.workspace, env)
+    if as_json:
+        emit_json([asdict(check) for check in checks])
+    else:
+        rows = [(check.verdict, check.name, check.found, check.remedy) for check in checks]
+        table(("", "what", "found", "to do"), rows)
+    if any(check.verdict == FAULT for check in checks):
+        raise typer.Exit(1)

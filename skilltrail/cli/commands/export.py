@@ -1,0 +1,221 @@
+"""`skilltrail export`: a run's tables, curve, page, audits or SKILL.md as files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from skilltrail.cli.commands.history import tell_stand_in
+from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.files import write_atomic
+from skilltrail.history.ask.sources import Project, find_skill, open_source
+from skilltrail.runtime.console import emit_exact, emit_json, say
+from skilltrail.runtime.outputs import EVALUATION
+from skilltrail.skill.skill_file import skill_md, slug
+
+if TYPE_CHECKING:
+    from skilltrail.history.log.events import Event
+
+File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there; - is stdout.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("export")(export)
+
+
+def export(
+    run: Annotated[str | None, typer.Argument(help="A run, log file or revision.")] = None,
+    table: Annotated[str, typer.Option(help="steps, rollouts, versions or events.")] = "steps",
+    csv: File = None,
+    json: File = None,
+    parquet: File = None,
+    curve: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The run chart, .svg or .png.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The report as one file.")
+    ] = None,
+    runs: Annotated[bool, typer.Option("--runs", help="Put all runs into --html.")] = False,
+    audit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The audit of every version, Markdown.")
+    ] = None,
+    skill: Annotated[
+        Path | None,
+        typer.Option(
+            "--skill-md", metavar="FILE", help="The best skill as SKILL.md; - is stdout."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name in SKILL.md.")] = None,
+    description: Annotated[str | None, typer.Option(help="Description in SKILL.md.")] = None,
+) -> None:
+    """Write a run to files that other programs read.
+
+    Example: skilltrail export --csv steps.csv --curve curve.svg
+    """
+    here = Project.here()
+    targets = (csv, json, parquet, curve, html, audit, skill)
+    if all(target is None for target in targets):
+        raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
+    training = open_source(here, run).events
+    if run is None:
+        tell_stand_in(here)
+    evaluation = _evaluation(here, training)
+    _write_tables(table, training, evaluation, csv, json, parquet)
+    if curve is not None:
+        _write_curve(curve, training)
+    if html is not None:
+        _write(html, _page(here, training, evaluation, runs=runs))
+    if audit is not None:
+        _write(audit, _audits(training))
+    if skill is not None:
+        best = find_skill(here, "best" if run is None else f"{run}:best").text
+        text = as_skill_md(best, training[0].data, name, description)
+        _keep_other_text(skill, text)
+        _write(skill, text)
+
+
+def as_skill_md(text: str, started: Any, name: str | None, description: str | None) -> str:
+    """Return a trained skill as SKILL.md; what is not given is made from the run."""
+    env = str(started["env"])
+    told = f"Use for tasks like those of {env}. Trained on {len(started['train'])} examples."
+    try:
+        return skill_md(text, name, description)
+    except UsageError:
+        named = slug(env) if name is None else name
+        return skill_md(text, named, told if description is None else description)
+
+
+def _keep_other_text(path: Path, text: str) -> None:
+    """Refuse to write over a skill that stands there: its diff is to be seen first.
+
+    Raises:
+        UsageError: `path` holds another text.
+    """
+    if path.is_file() and path.read_bytes() != text.encode("utf-8"):
+        raise UsageError(
+            f"--skill-md {path}",
+            "another text stands there",
+            f"See the diff and agree: `skilltrail adopt {path}`",
+        )
+
+
+def _evaluation(here: Project, training: Sequence[Event]) -> list[Event]:
+    """Return the evaluation log here if it goes on from `training`."""
+    from skilltrail.history.log.log import read_log
+
+    try:
+        return read_log(here.workspace / EVALUATION, after=training[-1])
+    except FaultError:
+        return []
+
+
+def _write_tables(
+    name: str,
+    training: Sequence[Event],
+    evaluation: Sequence[Event],
+    csv: Path | None,
+    json: Path | None,
+    parquet: Path | None,
+) -> None:
+    if csv is None and json is None and parquet is None:
+        return
+    from skilltrail.report.flat import columns_of, csv_text, table_of
+
+    rows = table_of(name, training, evaluation)
+    if csv is not None:
+        _write(csv, csv_text(rows, columns_of(name)))
+    if json is not None:
+        if str(json) == "-":
+            emit_json(rows)
+        else:
+            from skilltrail.core.canon import canonical
+
+            _write(json, canonical(rows) + "\n")
+    if parquet is not None:
+        _write_parquet(parquet, rows, columns_of(name))
+
+
+def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str]) -> None:
+    try:
+        pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--parquet",
+            f"{error.name} is not installed",
+            "Run `pip install pyarrow`, or use --csv",
+        ) from error
+    if str(path) == "-":
+        raise UsageError("--parquet -", "Parquet is no text", "Name a file")
+    data = {column: [row[column] for row in rows] for column in columns}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    parquet.write_table(pyarrow.table(data), path)
+    say(f"wrote {path}")
+
+
+def _write_curve(path: Path, training: Sequence[Event]) -> None:
+    from skilltrail.report.book.summary import headline, points_of
+    from skilltrail.report.charts import run_chart, standalone
+
+    start = headline(training, ())["selection"]["seed"]
+    drawn = standalone(run_chart(points_of(training), start))
+    if path.suffix == ".svg" or str(path) == "-":
+        _write(path, drawn)
+        return
+    if path.suffix != ".png":
+        raise UsageError(
+            f"--curve {path}", "no picture this can draw", "End it in .svg or .png"
+        )
+    try:
+        resvg = import_module("resvg_py")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--curve {path}",
+            "resvg_py is not installed",
+            "Run `pip install resvg_py`, or use .svg",
+        ) from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(bytes(resvg.svg_to_bytes(svg_string=drawn, zoom=2)))
+    say(f"wrote {path}")
+
+
+def _page(
+    here: Project, training: Sequence[Event], evaluation: Sequence[Event], *, runs: bool
+) -> str:
+    from skilltrail.cli.commands.runs import all_runs
+    from skilltrail.report.book import read_facts
+    from skilltrail.report.book.runs import run_rows
+    from skilltrail.report.page import page
+
+    facts = read_facts(here.workspace, [*training, *evaluation])
+    return page(training, evaluation, facts, run_rows(all_runs(here)) if runs else ())
+
+
+def _audits(training: Sequence[Event]) -> str:
+    from skilltrail.cli.commands.audit import evidence
+    from skilltrail.history.ask.audit import audit_version
+    from skilltrail.history.ask.audit_text import audit_markdown
+    from skilltrail.history.log.run_log import Story
+
+    story = Story(training)
+    with evidence() as facts:
+        parts = [
+            audit_markdown(audit_version(story, version.number, facts))
+            for version in story.versions
+            if version.number
+        ]
+    if not parts:
+        raise UsageError("--audit", "no change was accepted", "Train longer, or see the log")
+    return "# Why each change was made\n\n" + "\n".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    if str(path) == "-":
+        emit_exact(text)
+        return
+    write_atomic(path, text)
+    say(f"wrote {path}")

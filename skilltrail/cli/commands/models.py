@@ -1,0 +1,129 @@
+"""`skilltrail plan`: calls, tokens and money of a run before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from skilltrail.cli.commands.forecast import Forecast, PerCall, Phase, forecast, roles_of
+from skilltrail.data.freeze import split_sizes
+from skilltrail.history.log.log import read_log
+from skilltrail.models.client.prices import require_price
+from skilltrail.params.fields import Params
+from skilltrail.runtime.call_estimate import Size, transfer_role
+from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.workspace import changes_of, environment_of, params_with
+from skilltrail.store.facts import FactStore
+from skilltrail.store.place import Place, find_place
+
+_MOST_READ = 500  # rollouts whose tokens are looked at
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan")(plan)
+
+
+def plan(
+    set_param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set-param", "-S", metavar="KEY=VALUE", help="As in `dvc exp run -S`; repeatable."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    allow_unpriced: Annotated[
+        bool, typer.Option(help="Forecast a money budget over an unknown price all the same.")
+    ] = False,
+) -> None:
+    """Forecast the calls, tokens and cost of a run, by phase and role.
+
+    Example: skilltrail plan -S lr=8 -S epochs=2
+    """
+    place = find_place()
+    params = params_with(place.workspace, changes_of([] if set_param is None else set_param))
+    if not allow_unpriced:
+        for role in used_roles(params):
+            require_price(role, roles_of(params)[role])
+    sizes = split_sizes(params, environment_of(params), place.workspace)
+    size = Size(sizes["train"], sizes["selection"], sizes["test"])
+    measured = measured_tokens(recorded_usages(place))
+    found = forecast(params, size, {} if measured is None else {"target": measured})
+    if as_json:
+        emit_json(to_json(found, params))
+        return
+    rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
+    said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
+    say(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
+    table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+
+
+def used_roles(params: Params) -> tuple[str, ...]:
+    """Return the roles of a run that call a model."""
+    idle = () if params.evaluate.enabled else params.evaluate.roles
+    return tuple(
+        role
+        for role in roles_of(params)
+        if role not in map(transfer_role, idle)
+        and not (role == "optimizer" and params.optimizer.backend == "rules")
+    )
+
+
+def to_json(found: Forecast, params: Params) -> dict[str, Any]:
+    """Return the forecast as data."""
+    totals = {role: asdict(found.totals(role)) for role in used_roles(params)}
+    return {
+        "steps": found.steps,
+        "phases": [asdict(phase) for phase in found.phases],
+        "totals": totals,
+        "warnings": list(found.warnings),
+    }
+
+
+def shown(row: Phase) -> tuple[str, str, str, str, str]:
+    """Return a row of the table."""
+    usd = "unknown"
+    if row.usd_low is not None and row.usd_high is not None:
+        usd = _range(f"{row.usd_low:.2f}", f"{row.usd_high:.2f}")
+    return (
+        row.phase,
+        row.role,
+        _range(f"{row.calls_low}", f"{row.calls_high}"),
+        _range(f"{row.tokens_low}", f"{row.tokens_high}"),
+        usd,
+    )
+
+
+def _range(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
+
+
+def recorded_usages(place: Place) -> list[Mapping[str, int]]:
+    """Return the usage of rollouts that the last run's log names, where the store has them."""
+    log = place.workspace / "skills" / "events.jsonl"
+    if not log.is_file() or not (place.state).is_dir():
+        return []
+    keys = [
+        row["key"]
+        for event in read_log(log)
+        if event.type == "rollouts.scored"
+        for row in event.data["items"]
+    ]
+    with FactStore.open(place.root) as store:
+        values = store.get_many(keys[:_MOST_READ])
+    return [value["trajectory"]["usage"] for value in values.values() if "trajectory" in value]
+
+
+def measured_tokens(usages: Iterable[Mapping[str, int]]) -> PerCall | None:
+    """Return tokens of a call as recorded: the mean, and the largest as the high end."""
+    found = [(u.get("input", 0), u.get("output", 0)) for u in usages]
+    if not found:
+        return None
+    inputs, outputs = zip(*found, strict=True)
+    mean = (sum(inputs) / len(found), sum(outputs) / len(found))
+    return PerCall(mean, (float(max(inputs)), float(max(outputs))), len(found))

@@ -1,0 +1,63 @@
+"""`skilltrail params`: what this run's values are, where they come from, what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skilltrail.envs.registry import ParamClasses
+from skilltrail.params.read import load_params, resolved, run_digest_params
+from skilltrail.runtime.console import emit_json, table
+from skilltrail.store.place import find_place
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("params")(params)
+
+
+def params(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    changed: Annotated[bool, typer.Option(help="Only what differs from the defaults.")] = False,
+    file: Annotated[Path | None, typer.Option(help="Read this file.")] = None,
+) -> None:
+    """Show every param of this run, its value and its origin.
+
+    Example: skilltrail params --changed
+    """
+    path = find_place().workspace / "params.yaml" if file is None else file
+    params = load_params(path, ParamClasses())
+    keyed = run_digest_params(params)
+    rows = [row for row in resolved(params) if not changed or row.value != row.default]
+    if as_json:
+        emit_json(
+            [
+                {
+                    "key": row.key,
+                    "value": row.value,
+                    "default": row.default,
+                    "origin": row.origin,
+                    "changes_results": row.key in keyed,
+                    "doc": row.doc,
+                }
+                for row in rows
+            ]
+        )
+        return
+    table(
+        ("key", "value", "origin", "meaning"),
+        [(row.key, shown(row.value), row.origin, row.doc) for row in rows],
+    )
+
+
+def shown(value: Any) -> str:
+    """Return a value as YAML would have it."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    return str(value)

@@ -1,0 +1,40 @@
+"""One probe call for every role that calls a model: what `skilltrail doctor` says of it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from skilltrail.cli.commands.checks import FAULT, OK, Check
+from skilltrail.cli.commands.forecast import roles_of
+from skilltrail.models.probe import ProbeResult, probe
+from skilltrail.params.fields import Params
+
+
+def probe_checks(params: Params) -> list[Check]:
+    """Return a check of each role that has a model, made by one real call.
+
+    The embedded model is checked by its file, and a replay makes no call: neither is probed.
+    """
+    asked = {
+        role: options
+        for role, options in roles_of(params).items()
+        if options.backend not in ("local", "rules", "replay")
+    }
+
+    async def all_of_them() -> list[ProbeResult]:
+        return list(await asyncio.gather(*(probe(*pair) for pair in asked.items())))
+
+    return [_check(result) for result in asyncio.run(all_of_them())] if asked else []
+
+
+def _check(result: ProbeResult) -> Check:
+    name = f"{result.role} model"
+    if not result.ok:
+        return Check(name, FAULT, result.problem, "See docs/models")
+    said = [f"{result.answered} at {result.provider} answers"]
+    if result.api:
+        said.append(f"api {result.api}")
+    said.append(f"abilities {', '.join(result.abilities) if result.abilities else 'none'}")
+    if not result.priced:
+        said.append(f"its price is unknown ({result.role}.price)")
+    return Check(name, OK, "; ".join(said))

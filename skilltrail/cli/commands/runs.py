@@ -1,0 +1,226 @@
+"""`skilltrail runs`, `compare`, `diff`, `fork`: several runs and versions side by side."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from skilltrail.cli.commands.history import JSON, project, skill_of, tell_stand_in
+from skilltrail.core.errors import UsageError
+from skilltrail.core.files import write_atomic
+from skilltrail.history.ask.sources import EVENTS, Project, live_logs
+from skilltrail.history.log.events import Event
+from skilltrail.runtime.console import emit, emit_json, say, table
+
+if TYPE_CHECKING:
+    from skilltrail.history.ask.compare import Contrast, Paired
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("runs")(runs)
+    app.command("compare")(compare)
+    app.command("diff")(diff)
+    app.command("fork")(fork)
+
+
+def all_runs(here: Project) -> dict[str, list[Event]]:
+    """Return the events of every run: of refs/evolution, and of logs that no ref holds."""
+    from skilltrail.history.ask.sources import commit_events, run_tips
+    from skilltrail.history.git.repository import GitDoor
+    from skilltrail.history.log.log import scan_log
+
+    found: dict[str, list[Event]] = {}
+    door = GitDoor.find(here.root)
+    if door is not None:
+        found = {name: commit_events(door, tip) for name, tip in run_tips(door)}
+    held = {event.id for events in found.values() for event in events}
+    for path in [here.workspace / EVENTS, *live_logs(here)]:
+        events = scan_log(path) if path.exists() else []
+        if events and events[-1].id not in held:
+            name = (
+                "workspace" if path.name == EVENTS.name and path.parent.name == "skills" else ""
+            )
+            found[name if name else path.parent.name] = events
+            held |= {event.id for event in events}
+    return found
+
+
+def runs(as_json: JSON = False) -> None:
+    """List every run: where it forked from which, what differed there, its scores.
+
+    Example: skilltrail runs
+    """
+    from skilltrail.history.ask.runs import run_tree
+
+    here = project()
+    found = all_runs(here)
+    rows = run_tree(found, trunk_of(here)) if found else []
+    if as_json:
+        emit_json([row.to_json() for row in rows])
+        return
+    table(
+        ("run", "from", "what differs", "seed", "best", "skill", "accepted"),
+        [
+            (
+                row.name if row.finished else f"{row.name} …",
+                _origin(row.forked_from, row.shared, row.parent),
+                row.differs,
+                _score(row.seed_score),
+                _score(row.best_score),
+                "-" if row.best_version is None else f"v{row.best_version}",
+                f"{row.accepted}/{row.accepted + row.rejected}",
+            )
+            for row in rows
+        ],
+    )
+
+
+def trunk_of(here: Project) -> str:
+    """Return the label of runs on the branch that is checked out: the tree grows from there."""
+    from skilltrail.history.git.opening import label_of
+    from skilltrail.history.git.repository import GitDoor
+
+    return "main" if GitDoor.find(here.root) is None else label_of(here.root, None)
+
+
+def _origin(trunk: str | None, shared: int, parent: tuple[str, int] | None) -> str:
+    parts = [] if trunk is None else [f"{trunk} after event {shared}"]
+    if parent is not None:
+        name, version = parent
+        parts.append(f"fork of {name}" + (f":v{version}" if version >= 0 else ""))
+    return "; ".join(parts) if parts else "-"
+
+
+def _score(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def compare(
+    group_by: Annotated[str, typer.Option(help="A param, e.g. lr or gate.rule.")],
+    as_json: JSON = False,
+) -> None:
+    """Compare finished runs by a param, over seeds, with paired intervals.
+
+    Example: skilltrail compare --group-by lr
+    """
+    from skilltrail.history.ask.compare import compare_runs
+    from skilltrail.history.ask.heldout import held_out
+
+    here = project()
+    found = compare_runs(all_runs(here), group_by, held_out(here))
+    if as_json:
+        emit_json(found.to_json())
+        return
+    against = {one.value: one for one in found.contrasts}
+    rows = []
+    for group in found.groups:
+        other = against.get(group.value)
+        rows.append(
+            (
+                group.value,
+                len(group.runs),
+                ", ".join(map(str, sorted(set(group.seeds)))),
+                _gain(group.mean_gain),
+                "-" if other is None else _difference(other),
+                _gain(group.mean_held_out),
+                "-" if other is None or other.held_out is None else _difference(other.held_out),
+                "" if other is None else other.note,
+            )
+        )
+    first = found.groups[0].value
+    table(
+        (
+            *(group_by, "runs", "seeds", "selection gain", f"vs {group_by}={first} (95 %)"),
+            *("test gain", f"vs {group_by}={first} (95 %)", "note"),
+        ),
+        rows,
+    )
+    if found.not_evaluated:
+        names = ", ".join(found.not_evaluated)
+        say(f"no evaluation at hand of {names}: test gains leave it out")
+    for name, values in found.also_differ.items():
+        say(f"also differs: {name} ({', '.join(values)})")
+    if all(len(set(group.seeds)) == 1 for group in found.groups):
+        say("one seed per group is noise: run other seeds, e.g. `dvc exp run -S seed=1`")
+
+
+def _gain(value: float | None) -> str:
+    return "-" if value is None else f"{value:+.3f}"
+
+
+def _difference(of: Contrast | Paired) -> str:
+    if of.difference is None:
+        return "-"
+    return f"{of.difference:+.3f} ({of.low:+.3f} to {of.high:+.3f})"
+
+
+def diff(
+    before: Annotated[str, typer.Argument(help="RUN:vN, vN, seed, best, a file, a revision.")],
+    after: Annotated[str, typer.Argument(help="The same.")],
+    as_json: JSON = False,
+) -> None:
+    """Compare two skills: a unified diff, and the items whose scores differ.
+
+    Example: skilltrail diff v3 main-2:best
+    """
+    from skilltrail.history.ask.differences import skill_diff
+    from skilltrail.history.ask.sources import find_skill, names_no_run
+
+    here = project()
+    found = skill_diff(find_skill(here, before), find_skill(here, after))
+    if names_no_run(here, before) or names_no_run(here, after):
+        tell_stand_in(here)
+    if as_json:
+        emit_json(found.to_json())
+        return
+    emit(found.diff if found.diff else "the texts are the same")
+    if not found.items:
+        say("no item is recorded under both skills: no scores to compare")
+        return
+    pairs = [("hard", *found.mean_hard), ("soft", *found.mean_soft)]
+    means = ", ".join(f"{name} {_score(a)} → {_score(b)}" for name, a, b in pairs)
+    say(f"{found.items} selection items under both: {means}; {found.same} the same")
+    table(
+        ("item", "hard", "soft"),
+        [
+            (
+                one.item,
+                f"{_score(one.hard_before)} → {_score(one.hard_after)}",
+                f"{_score(one.soft_before)} → {_score(one.soft_after)}",
+            )
+            for one in found.changed
+        ],
+    )
+
+
+def fork(
+    skill: Annotated[str, typer.Argument(help="RUN:vN, vN, best, or a file.")],
+    as_json: JSON = False,
+) -> None:
+    """Start the next training from any version of any run.
+
+    Example: skilltrail fork main:v3
+    """
+    from skilltrail.params.edit import set_params
+
+    here = project()
+    found = skill_of(here, skill)
+    parent = None
+    if found.story is not None and found.version is not None:
+        parent = found.story.versions[found.version].event.id
+    run = skill.rpartition(":")[0]
+    name = re.sub(r"[^\w.-]+", "-", run) if run else "main"
+    stem = f"{name}-v{found.version}" if found.version is not None else "edited"
+    path = here.workspace / "skills/seeds" / f"{stem}.md"
+    if path.exists() and path.read_bytes() != found.text.encode():
+        raise UsageError(f"fork {skill}", f"{path.name} is another text", "Move it away first")
+    write_atomic(path, found.text)
+    seed = path.relative_to(here.workspace).as_posix()
+    set_params(here.workspace / "params.yaml", {"skill.seed": seed, "skill.parent": parent})
+    if as_json:
+        emit_json({"seed": seed, "parent": parent, "version": found.version})
+        return
+    say(f"wrote {seed} and set skill.seed and skill.parent; train with `dvc repro`")

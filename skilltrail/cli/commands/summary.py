@@ -1,0 +1,193 @@
+"""`skilltrail summary`: the closing table of the last run, and where to look."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from skilltrail.core.errors import UsageError
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import read_log
+from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
+from skilltrail.runtime.reference import compare_with_head
+from skilltrail.store.ops import read_ops
+from skilltrail.store.place import Place, find_place
+from skilltrail.store.usage import read_usage
+
+PAGE = Path("reports/out/index.html")
+REMEDY = "`dvc repro` trains, evaluates and reports"
+COMMITTED = (
+    "no run was made here: these are the numbers of the run that came with the checkout; "
+    "`dvc repro` makes one"
+)
+OTHERS_CALLS = (
+    "calls and time are left out: the last ones counted here are of another run; "
+    "`dvc repro` goes on"
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("summary")(summary)
+
+
+def summary(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+) -> None:
+    """Show scores, gain, calls and time of the last run, and whether it was reproduced.
+
+    Example: skilltrail summary
+    """
+    place = find_place()
+    told = summarize(place)
+    if as_json:
+        emit_json(told)
+        return
+    scores = told["scores"]
+    there = [
+        path.as_posix() for path in (PAGE, BEST_SKILL) if (place.workspace / path).exists()
+    ]
+    places = [*there, "`skilltrail log`"]
+    table(
+        ("split", "seed skill", "best skill", "gain (95 % interval)"),
+        [score_row(split, scores[split]) for split in ("selection", "test") if split in scores],
+        right=("seed skill", "best skill"),
+    )
+    saved = told["early_stopping"]
+    lines = [
+        *named_lines(scores.get("test", {}).get("metrics", {})),
+        f"steps: {scores['steps']} ({scores['accepted']} accepted, {scores['rejected']} "
+        f"rejected, {scores['indecisive']} indecisive)",
+        *paid_lines(told),
+        f"early stopping saved {saved['saved']} of {saved['of']} selection rollouts of "
+        "rejected candidates",
+        told["reproduction"],
+        f"look at {', '.join(places)}",
+    ]
+    if "test" not in scores:
+        lines.insert(0, "the test split is sealed (evaluate.enabled: false)")
+    for line in lines:
+        say(line)
+
+
+def named_lines(metrics: dict[str, dict[str, float]]) -> list[str]:
+    """Return a line per skill with the environment's further metrics on the test split."""
+    return [
+        f"test, {skill}: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
+        for skill, means in metrics.items()
+    ]
+
+
+def paid_lines(told: dict[str, Any]) -> list[str]:
+    """Return the line of calls and time, none where those counted are not this run's."""
+    calls = told["calls"]
+    if calls is None:
+        return []
+    return [
+        f"calls made: {calls['made']}, calls reused: {calls['reused']}, "
+        f"wall time: {told['wall_s']:.0f} s"
+    ]
+
+
+def summarize(place: Place) -> dict[str, Any]:
+    """Return the closing table as JSON; calls and time are null unless they are this run's.
+
+    Raises:
+        UsageError: no run has finished here, or the scores are those of another run.
+        FaultError: a log is damaged.
+    """
+    for path in (EVENTS, METRICS):
+        if not (place.workspace / path).exists():
+            raise UsageError("skilltrail summary", f"no {path.as_posix()}", REMEDY)
+    training = read_log(place.workspace / EVENTS)
+    usage = read_usage(place.state / "usage.json")
+    made_here = usage is not None and usage.get("run") == training[-1].id
+    scores = json.loads((place.workspace / METRICS).read_text(encoding="utf-8"))
+    check_scores(place.workspace, scores, training, made_here=made_here)
+    if usage is None or not made_here:
+        calls = wall_s = same = None
+        reproduction = COMMITTED if usage is None else OTHERS_CALLS
+    else:
+        calls = {name: usage["total"][name] for name in ("made", "reused")}
+        wall_s = wall_time_s(place.state / "ops.jsonl")
+        compared = compare_with_head(place.workspace)
+        same, reproduction = compared.same, compared.told
+    judged = [event.data for event in training if event.type == "gate.judged"]
+    rejected = [data for data in judged if data["verdict"] == "rejected"]
+    return {
+        "scores": scores,
+        "calls": calls,
+        "wall_s": wall_s,
+        "early_stopping": {
+            "saved": sum(data["saved"] for data in rejected),
+            "of": sum(data["total"] for data in rejected),
+        },
+        "made_here": made_here,
+        "reproduced": same,
+        "reproduction": reproduction,
+    }
+
+
+def check_scores(
+    workspace: Path, scores: dict[str, Any], training: list[Event], *, made_here: bool
+) -> None:
+    """Compute the scores again from the logs: metrics.json must be this run's.
+
+    The evaluation log is not committed. Where it is not of this run, the scores of the training
+    log alone are compared, provided that nothing was trained here after it.
+
+    Raises:
+        UsageError: metrics.json tells of another run, or this run was not evaluated.
+        FaultError: the evaluation log is damaged.
+    """
+    from skilltrail.report.tables import metrics
+
+    evaluation = evaluation_of(workspace, training[-1])
+    if evaluation is None and made_here:
+        raise UsageError(
+            "skilltrail summary", f"no {EVALUATION.as_posix()} of the run in {EVENTS}", REMEDY
+        )
+    found = metrics(training, [] if evaluation is None else evaluation)
+    differs = [name for name in found if scores.get(name) != found[name]]
+    if evaluation is not None and "test" in scores and "test" not in found:
+        differs.append("test")
+    if differs:
+        raise UsageError(
+            "skilltrail summary",
+            f"{METRICS.as_posix()} is of another run than {EVENTS.as_posix()}: "
+            f"{', '.join(differs)} differ",
+            REMEDY,
+        )
+
+
+def evaluation_of(workspace: Path, last: Event) -> list[Event] | None:
+    """Return the evaluation log if it is of the run that ends in `last`, else None."""
+    path = workspace / EVALUATION
+    if not path.exists():
+        return None
+    data = path.read_bytes()
+    if data and f'"prev":"{last.id}"'.encode() not in data.split(b"\n", 1)[0]:
+        return None
+    return read_log(path, after=last)
+
+
+def wall_time_s(ops: Path) -> float:
+    """Return the seconds that the last train and the last evaluate stage took together."""
+    last: dict[str, float] = {}
+    if ops.exists():
+        for record in read_ops(ops):
+            if record["type"] == "stage.ended" and record["stage"] in ("train", "evaluate"):
+                last[record["stage"]] = record["wall_s"]
+    return sum(last.values())
+
+
+def score_row(split: str, means: dict[str, Any]) -> tuple[str, str, str, str]:
+    """Return a row of the closing table; the selection split's own gain is not a finding."""
+    gain = "(chosen on it)"
+    if "gain" in means:
+        gain = f"{means['gain']:+.3f} ({means['gain_low']:+.3f} to {means['gain_high']:+.3f})"
+    return split, f"{means['seed']:.3f}", f"{means['best']:.3f}", gain

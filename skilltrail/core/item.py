@@ -1,0 +1,65 @@
+"""An item: one task of a benchmark, with what the agent may see apart from the answer.
+
+`input` goes into prompts and fact keys; `gold` never does. So a corrected answer costs no call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skilltrail.core.canon import digest
+
+SPLITS = ("train", "selection", "test")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One task.
+
+    Attributes:
+        id: unique within the data set; always a string, stored as data, never used as a path.
+        input: all that the agent may see (JSON values); files are named by their SHA-256.
+        gold: what the scorer compares with (JSON value).
+        group: items that share a source share a group and stay in one split; None = alone.
+        task_type: a label that scores are reported by; None = none.
+    """
+
+    id: str
+    input: Mapping[str, Any]
+    gold: Any = None
+    group: str | None = None
+    task_type: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def input_digest(self) -> str:
+        """Digest of what the agent sees; part of rollout keys."""
+        return digest("item-input/1", dict(self.input))
+
+    @property
+    def content_digest(self) -> str:
+        """Digest of the whole item; what `run.started` records beside the id."""
+        return digest("item/1", self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        data: dict[str, Any] = {"id": self.id, "input": dict(self.input), "gold": self.gold}
+        if self.group is not None:
+            data["group"] = self.group
+        if self.task_type is not None:
+            data["task_type"] = self.task_type
+        if self.extra:
+            data["extra"] = dict(self.extra)
+        return data
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Item:
+        return Item(
+            id=data["id"],
+            input=data["input"],
+            gold=data.get("gold"),
+            group=data.get("group"),
+            task_type=data.get("task_type"),
+            extra=data.get("extra", {}),
+        )

@@ -1,0 +1,168 @@
+"""Put the items into train, selection and test, and freeze them.
+
+Ready-made splits are taken as they are; otherwise the ratio decides, group by group. Either
+way nothing may stand in two splits, and the result under data/splits/ names no path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from skilltrail.core.item import SPLITS, Item
+from skilltrail.data.assign import assign, limited, parse_ratio
+from skilltrail.data.find import Source, find_source
+from skilltrail.data.load import Loaded, load_items
+from skilltrail.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
+from skilltrail.data.splits import write_splits
+from skilltrail.data.suspect import DataWarning, cut_contexts, warnings_for
+from skilltrail.envs.protocol import Environment
+from skilltrail.params.fields import Data, Params
+
+_FEW = 10  # selection items below which one item moves the gate's mean by more than a tenth
+
+
+@dataclass(frozen=True)
+class SplitReport:
+    """What `split` did.
+
+    Attributes:
+        manifest: what stands in data/splits/manifest.json.
+        warnings: what a person should look at.
+        overlaps: what stands where it must not, by leave of `data.allow_overlap`.
+    """
+
+    manifest: Mapping[str, Any]
+    warnings: tuple[DataWarning, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return the summary for people, one line each."""
+        counts = ", ".join(
+            f"{name} {self.manifest['splits'][name]['items']}" for name in SPLITS
+        )
+        lines = [f"split: {counts} ({self.manifest['how']})"]
+        if self.overlaps:
+            lines.append(f"allowed: {overlap_counts(self.overlaps)}")
+        return lines + [f"warning: {warning.message}" for warning in self.warnings]
+
+
+def split(
+    params: Params,
+    environment: Environment,
+    root: Path,
+    say: Callable[[str], None] = lambda line: None,
+) -> SplitReport:
+    """Write data/splits/ under `root` from the items that `params.data` names.
+
+    Raises:
+        DataError: items cannot be read, are too few, or stand in two splits.
+        ParamError: a param of `data` that does not fit the items.
+    """
+    data = params.data
+    source, loaded = _load(data, environment, root)
+    if source.ready_made:
+        splits = {one.item.id: one.split for one in loaded}
+    else:
+        splits = assign(loaded, parse_ratio(data.ratio), data.split_seed)
+    found = overlaps(loaded, splits)
+    if not data.allow_overlap:
+        refuse_overlaps(found, loaded)
+    chosen = _chosen(loaded, splits, data)
+    warnings = [
+        *warnings_for(loaded, data.group_key),
+        *cut_contexts(loaded, environment),
+        *_size_warnings(chosen, splits, data),
+    ]
+    limits = (data.limit.train, data.limit.selection, data.limit.test)
+    drawn = not source.ready_made or any(limit > 0 for limit in limits)
+    about = {
+        "env": environment.name,
+        "how": "ready-made" if source.ready_made else f"ratio {data.ratio}",
+        "split_seed": data.split_seed if drawn else None,
+        "group_key": data.group_key,
+        "allow_overlap": data.allow_overlap,
+        "items_found": {name: list(splits.values()).count(name) for name in SPLITS},
+        "overlaps": [overlap.to_json() for overlap in found],
+        "warnings": [warning.to_json() for warning in warnings],
+    }
+    manifest = write_splits(root, chosen, about)
+    report = SplitReport(manifest, tuple(warnings), tuple(found))
+    for line in report.lines():
+        say(line)
+    return report
+
+
+def split_sizes(params: Params, environment: Environment, root: Path) -> dict[str, int]:
+    """Return how many items each split would hold, without writing anything.
+
+    Raises:
+        DataError, ParamError: as `split`.
+    """
+    source, loaded = _load(params.data, environment, root)
+    if source.ready_made:
+        splits = {one.item.id: one.split for one in loaded}
+    else:
+        splits = assign(loaded, parse_ratio(params.data.ratio), params.data.split_seed)
+    chosen = _chosen(loaded, splits, params.data)
+    return {name: len(chosen[name]) for name in SPLITS}
+
+
+def data_warnings(params: Params, environment: Environment, root: Path) -> list[DataWarning]:
+    """Return what a person should look at in the items, without writing anything.
+
+    Raises:
+        DataError, ParamError: as `split`, where the items cannot be read.
+    """
+    _, loaded = _load(params.data, environment, root)
+    return warnings_for(loaded, params.data.group_key) + cut_contexts(loaded, environment)
+
+
+def _load(data: Data, environment: Environment, root: Path) -> tuple[Source, list[Loaded]]:
+    source = find_source(root, environment.name, data.path, data.split_dir)
+    return source, load_items(source, environment, root, data.group_key)
+
+
+def _chosen(
+    loaded: list[Loaded], splits: Mapping[str, str], data: Data
+) -> dict[str, list[Item]]:
+    """Return the items of each split that the limits leave."""
+    limits = {
+        "train": data.limit.train,
+        "selection": data.limit.selection,
+        "test": data.limit.test,
+    }
+    items = {one.item.id: one.item for one in loaded}
+    chosen: dict[str, list[Item]] = {}
+    for name in SPLITS:
+        ids = [id for id, split in splits.items() if split == name]
+        chosen[name] = [items[id] for id in limited(ids, limits[name], data.split_seed)]
+    return chosen
+
+
+def _size_warnings(
+    chosen: Mapping[str, list[Item]], splits: Mapping[str, str], data: Data
+) -> list[DataWarning]:
+    found = []
+    n_selection = len(chosen["selection"])
+    if n_selection < _FEW:
+        found.append(
+            DataWarning(
+                "small_selection",
+                f"the selection split has {n_selection} items, so that one item moves its mean "
+                f"by {1 / n_selection:.2f}",
+            )
+        )
+    for name in SPLITS:
+        limit: int = getattr(data.limit, name)
+        here = list(splits.values()).count(name)
+        if limit > here:
+            found.append(
+                DataWarning(
+                    "limit_unused",
+                    f"data.limit.{name} is {limit}, but the split has only {here} items",
+                )
+            )
+    return found

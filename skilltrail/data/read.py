@@ -1,0 +1,72 @@
+"""Records from files: a JSON array, JSON lines, or CSV, as the suffix says.
+
+The suffix decides and nothing is guessed, so a JSONL file of one line is one record. Text is
+UTF-8, with or without a byte order mark, with LF or CRLF. Lines end at "\\n" alone: U+2028 and
+its like are characters of a string. A JSON file may also be an object whose `data` is the array
+(DocVQA, SQuAD).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from skilltrail.core.errors import DataError
+from skilltrail.data.csv_text import csv_records
+from skilltrail.data.json_text import json_records, jsonl_records
+from skilltrail.data.record import Record
+
+SUFFIXES = (".json", ".jsonl", ".csv")
+
+
+def read_records(path: Path, name: str | None = None) -> list[Record]:
+    """Return the records of one file, in file order.
+
+    Args:
+        path: the file; its suffix is one of `SUFFIXES`.
+        name: what messages call it; the path itself by default.
+
+    Raises:
+        DataError: no such file, not UTF-8, no records, or text that does not follow its
+            format; names the file and the line.
+    """
+    name = str(path) if name is None else name
+    readers: dict[str, Callable[[str, str], Iterator[Record]]] = {
+        ".json": json_records,
+        ".jsonl": jsonl_records,
+        ".csv": csv_records,
+    }
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise DataError(
+            f"{name} cannot be read as items",
+            f"suffix {path.suffix!r}",
+            f"Give the file one of the suffixes {', '.join(SUFFIXES)}",
+        )
+    text = _text(path, name)
+    if not text.strip():
+        raise DataError(name, "the file is empty", "Put at least one record in it")
+    records = list(reader(text, name))
+    if not records:
+        raise DataError(name, "the file holds no records", "Put at least one record in it")
+    return records
+
+
+def _text(path: Path, name: str) -> str:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise DataError(
+            f"{name} cannot be read", error.strerror or str(error), "Check the path"
+        ) from error
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"{name}, line 1", "the text is UTF-16", "Save the file as UTF-8")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}, line {line}",
+            f"byte 0x{error.object[error.start]:02x} is not UTF-8",
+            "Save the file as UTF-8",
+        ) from error

@@ -1,0 +1,1 @@
+"""Environments: one folder per benchmark. `skilltrail.envs.protocol` is the contract."""

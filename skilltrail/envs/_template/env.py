@@ -1,0 +1,90 @@
+"""`_template`: what an item asks for, with one real example and the official scorer.
+
+    {"id": "1", "question": "What is 6 plus 7?", "answers": ["13"]}
+
+Official scorer: name it here, and say where you depart from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
+from skilltrail.envs.kit.fields import ident, optional_text, text, texts
+from skilltrail.envs.kit.prompts import Prompts, versioned
+from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
+from skilltrail.envs.kit.taught import Taught
+from skilltrail.envs.protocol import Where
+from skilltrail.models.protocol import Model, Part
+from skilltrail.params.knob import knob
+
+_HERE = Path(__file__).parent
+PROMPTS = Prompts(_HERE / "prompts", "completion", "chat")
+
+
+@dataclass(frozen=True)
+class TemplateParams:
+    """Options of `_template`; each is set by `envs._template.<name>` in params.yaml."""
+
+    answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+
+class Template(Taught):
+    """The environment; `params` are its typed options."""
+
+    name: ClassVar[str] = "_template"
+    # Raise the number when the agent changes; prompts are counted in by themselves.
+    version: ClassVar[str] = versioned("_template/1", PROMPTS, REVIEW)
+    Params: ClassVar[type] = TemplateParams
+
+    def __init__(self, params: TemplateParams | None = None) -> None:
+        self.params = TemplateParams() if params is None else params
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        """Return the item of one record; the agent sees `input` and never `gold`."""
+        return Item(
+            id=ident(record, ("id",), where),
+            input={"question": text(record, "question", where)},
+            gold=texts(record, "answers", where),
+            task_type=optional_text(record, "task_type", where),
+        )
+
+    def content(self, item: Item) -> str:
+        """Return what may not stand in two splits."""
+        return str(item.input["question"])
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Ask once; `ask` has a form for completion models and one for chat models."""
+        return await ask(self._question(item), skill, target, self.params.limits.turns)
+
+    def _question(self, item: Item) -> Question:
+        chat = (Part(PROMPTS.fill("chat", **item.input)),)
+        return Question(
+            PROMPTS.fill("completion", **item.input), chat, self.params.answer_tokens
+        )
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Judge by exact match; the reason is one of those in `rules.yaml`."""
+        hard = exact_match(trajectory.answer, item.gold)
+        soft = token_f1(trajectory.answer, item.gold)
+        if hard:
+            return Score.scored(hard, soft, "correct")
+        return Score.scored(hard, soft, "wrong" if trajectory.answer else "empty")
+
+    def reference(self, item: Item) -> str | None:
+        """Return the expected answer; analysts see it for train items only."""
+        return str(item.gold[0])
+
+    def example(self, item: Item) -> str | None:
+        """Return the solved item as one paragraph of the skill document, or None."""
+        return f"{self._question(item).completion} {item.gold[0]}"
+
+
+ENVIRONMENT = Template

@@ -1,0 +1,95 @@
+"""`korqa`: a Korean question, answered by a span of the text; the worked example of the docs.
+
+    {"id": "6548850-0-1", "question": "… 평양축전에 대표로 파견된 인물은?",
+     "context": "… 6월 30일 평양축전에 임수경을 대표로 …", "answers": ["임수경"]}
+
+Official scorer: KorQuAD 1.0's `evaluate-v1.0.py`: exact match is `hard`, F1 over characters is
+`soft`. Files in SQuAD's layout are flattened to such records by the reader (`skilltrail.data`).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.asking import REVIEW, TurnLimits, ask
+from skilltrail.envs.kit.fields import ident, text, texts
+from skilltrail.envs.kit.passages import passage_example, passage_question
+from skilltrail.envs.kit.prompts import Prompts, versioned
+from skilltrail.envs.kit.taught import Taught
+from skilltrail.envs.protocol import Where
+from skilltrail.models.protocol import Model
+from skilltrail.params.knob import knob
+
+PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
+_MARKS = re.compile("['\"《》<>〈〉()‘’]")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def normalize(answer: str) -> str:
+    """Return `answer` with brackets and quotes as blanks, lower case, no ASCII punctuation."""
+    return " ".join(_MARKS.sub(" ", answer).lower().translate(_PUNCTUATION).split())
+
+
+def character_f1(prediction: str, gold: str) -> float:
+    """Return the F1 over bags of characters, white space left out, in [0, 1]."""
+    said, wanted = (Counter("".join(normalize(one).split())) for one in (prediction, gold))
+    common = (said & wanted).total()
+    return 2 * common / (said.total() + wanted.total()) if common else 0.0
+
+
+@dataclass(frozen=True)
+class KorQaParams:
+    """Options of `korqa`."""
+
+    context_chars: int = knob(4000, "Longest text shown; what is over is cut off.", low=1)
+    answer_tokens: int = knob(48, "Longest answer of a completion model.", low=1)
+    example_chars: int = knob(200, "Longest text inside a worked example.", low=1)
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+
+@dataclass(frozen=True)
+class KorQa(Taught):
+    """The environment; `params` are its typed options."""
+
+    params: KorQaParams = KorQaParams()
+    name: ClassVar[str] = "korqa"
+    version: ClassVar[str] = versioned("korqa/1", PROMPTS, REVIEW)
+    Params: ClassVar[type] = KorQaParams
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        shown = {name: text(record, name, where) for name in ("question", "context")}
+        return Item(ident(record, ("id",), where), shown, texts(record, "answers", where))
+
+    def content(self, item: Item) -> str:
+        return f"{item.input['question']}\n{item.input['context']}"
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        chars, tokens = self.params.context_chars, self.params.answer_tokens
+        question = passage_question(PROMPTS, item, chars, tokens)
+        return await ask(question, skill, target, self.params.limits.turns)
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        said = normalize(trajectory.answer)
+        f1 = max(character_f1(said, gold) for gold in item.gold)
+        if said in map(normalize, item.gold):
+            return Score.scored(1.0, f1, "correct")
+        reason = "wrong" if f1 == 0 else "near"
+        return Score.scored(0.0, f1, reason if said else "empty")
+
+    def reference(self, item: Item) -> str | None:
+        return str(item.gold[0])
+
+    def example(self, item: Item) -> str | None:
+        return passage_example(PROMPTS, item, item.gold[0], self.params.example_chars)
+
+
+ENVIRONMENT = KorQa

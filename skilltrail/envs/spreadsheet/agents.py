@@ -1,0 +1,138 @@
+"""The agents that write code in text: one shot, or several with errors fed back.
+
+Code is written from the first case and then run on all of them. An agent stops as soon as its
+code runs on the first case and leaves an output; what that output is worth, only the scorer
+says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs.kit.asking import system_text, total_usage
+from skilltrail.envs.kit.prompts import Prompts
+from skilltrail.envs.spreadsheet.bench import OUTPUT, Bench, told
+from skilltrail.envs.spreadsheet.replies import code_in
+from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
+from skilltrail.sandbox.protocol import Ran
+
+
+@dataclass(frozen=True)
+class Task:
+    """One item as an agent gets it; `values` fill the places of the prompts."""
+
+    values: dict[str, str]
+    prompts: Prompts
+    skill: str
+    turns: int
+    answer_tokens: int
+    feedback_chars: int
+
+
+@dataclass
+class Talk:
+    """What has been said so far, and the trajectory it makes."""
+
+    turns: list[Turn] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+
+    def add(self, sent: Any, reply: Reply, observation: str | None = None) -> None:
+        self.replies.append(reply)
+        self.turns.append(
+            Turn(sent, reply.text, reply.finish, tuple(reply.tool_calls), observation)
+        )
+
+    def ended(
+        self, ending: str, code: str = "", extra: dict[str, Any] | None = None
+    ) -> Trajectory:
+        return Trajectory(
+            turns=tuple(self.turns),
+            answer=code,
+            ending=ending,
+            model=self.replies[-1].model if self.replies else "",
+            usage=total_usage(self.replies),
+            extra=extra or {},
+        )
+
+
+async def write_code(task: Task, bench: Bench, target: Model) -> Trajectory:
+    """Ask for code up to `task.turns` times; see the module's text.
+
+    The same code twice in a row would fail the same way again: it counts as the answer.
+
+    Raises:
+        ModelError: the infrastructure failed.
+    """
+    talk = Talk()
+    request, sent = _first(task, target)
+    before = None
+    for number in range(task.turns):
+        reply = await target.complete(_numbered(request, number))
+        if reply.finish == "refusal":
+            talk.add(sent, reply)
+            return talk.ended("refused")
+        code = code_in(reply.text)
+        last = number + 1 == task.turns
+        ran = await bench.run(code) if code else Ran("finished", 1, "", "There is no code.")
+        if (ran.ok and OUTPUT in ran.files) or code == before or (last and task.turns == 1):
+            talk.add(sent, reply)
+            return talk.ended(_ending(reply), code, await results(bench, code, ran))
+        if bench.is_out_of_time:
+            talk.add(sent, reply)
+            return talk.ended("out_of_time", code)
+        problem = told(ran, task.feedback_chars)
+        talk.add(sent, reply, problem)
+        before = code
+        request, sent = _following(task, request, reply, code, problem)
+    return talk.ended("out_of_turns", before or "")
+
+
+async def results(bench: Bench, code: str, ran: Ran | None = None) -> dict[str, Any]:
+    """Return what the scorer needs of all cases; without code each has that fault."""
+    if not code.strip():
+        faults = [{"fault": "no_code"} for _ in bench.inputs]
+        return {"sandbox": bench.sandbox.name, "recalculated": None, "cases": faults}
+    return await bench.all_cases(code, ran)
+
+
+def _ending(reply: Reply) -> str:
+    return "truncated" if reply.finish == "length" else "answered"
+
+
+def _numbered(request: Request, number: int) -> Request:
+    return Request(**{**request.__dict__, "turn": number})
+
+
+def _first(task: Task, target: Model) -> tuple[Request, Any]:
+    if target.style == "chat":
+        message = Message.text("user", task.prompts.fill("chat", **task.values))
+        return Request(system=task.skill, messages=(message,)), [message.to_json()]
+    prompt = task.prompts.fill("completion", **task.values)
+    return _completion(task, prompt), prompt
+
+
+def _following(
+    task: Task, request: Request, reply: Reply, code: str, problem: str
+) -> tuple[Request, Any]:
+    """Return the request that tells what went wrong.
+
+    A chat goes on whole; a completion model is shown the task and its latest attempt only, so
+    that the prompt does not outgrow its context.
+    """
+    values = {**task.values, "code": code, "problem": problem}
+    if request.prompt is None:
+        new = Message.text("user", task.prompts.fill("retry_chat", **values))
+        said = (*request.messages, Message.text("assistant", reply.text), new)
+        return Request(system=task.skill, messages=said), [new.to_json()]
+    prompt = task.prompts.fill("retry_completion", **values)
+    return _completion(task, prompt), prompt
+
+
+def _completion(task: Task, prompt: str) -> Request:
+    return Request(
+        system=system_text(task.skill),
+        prompt=f"{prompt}\n",
+        decoding=Decoding(max_tokens=task.answer_tokens, temperature=0.0, stop=("```",)),
+    )

@@ -1,0 +1,42 @@
+"""The agent `exec`: one request to a coding client, which works in a folder of its own.
+
+The client finds the task and the first case's workbook there and leaves `solution.py`. Where it
+works is its own affair (see the target's params); what counts is run in our sandbox.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.spreadsheet.agents import Talk, Task, results
+from skilltrail.envs.spreadsheet.bench import CODE, Bench
+from skilltrail.envs.spreadsheet.replies import code_in
+from skilltrail.models.protocol import File, Message, Model, Reply, Request
+
+
+async def hand_over(task: Task, bench: Bench, target: Model, book: File) -> Trajectory:
+    """Ask once; the program is the file that was left, else the code in the reply.
+
+    Raises:
+        ModelError: the infrastructure failed.
+    """
+    message = Message.text("user", task.prompts.fill("exec", **task.values))
+    request = Request(system=task.skill, messages=(message,), files=(book,), returns=(CODE,))
+    reply = await target.complete(request)
+    talk = Talk()
+    talk.add([message.to_json()], reply)
+    if reply.finish in ("refusal", "out_of_turns"):
+        return talk.ended("refused" if reply.finish == "refusal" else reply.finish)
+    code = _left_code(reply)
+    return talk.ended("answered", code, await results(bench, code))
+
+
+def _left_code(reply: Reply) -> str:
+    """Return the text of the file that the client left, or the code in what it said."""
+    try:
+        left = base64.b64decode(reply.extra.get("files", {}).get(CODE, ""), validate=True)
+    except binascii.Error:
+        left = b""
+    return left.decode("utf-8", "replace") or code_in(reply.text)

@@ -1,0 +1,181 @@
+"""Audit: why was this accepted? Everything about one candidate, from evidence to aftermath.
+
+All of it is read off the log; only the trajectories themselves (prompt, reply, expected answer)
+are facts, looked up through `Evidence` where the store is at hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+
+from skilltrail.core.errors import UsageError
+from skilltrail.history.ask.audit_parts import (
+    budget_reason,
+    cases_of,
+    decided_by,
+    judgement_of,
+    merge_of,
+    proposal_of,
+    tried_edits,
+)
+from skilltrail.history.ask.audit_record import Audit, Evidence
+from skilltrail.history.ask.blame import blame
+from skilltrail.history.ask.line_history import attempts
+from skilltrail.history.ask.lines import unpacked
+from skilltrail.history.log.candidate_events import Trial, trial_around, trial_of_version
+from skilltrail.history.log.run_log import CARRIERS, Story
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
+
+
+def audit_version(story: Story, number: int, evidence: Evidence) -> Audit:
+    """Return the audit of the candidate that became version `number`."""
+    return _audit(story, trial_of_version(story, number), f"version {number}", evidence)
+
+
+def audit_patch(story: Story, patch: str, evidence: Evidence) -> Audit:
+    """Return the audit of the candidate that a patch (`p12`) or edit (`12.0`) went into."""
+    carrier = patch if patch.startswith("p") else f"p{patch.split('.')[0]}"
+    return _audit(story, trial_around(story, story.patch(carrier)), f"patch {patch}", evidence)
+
+
+def audit_line(story: Story, wanted: int | str, line: int, evidence: Evidence) -> Audit:
+    """Return the audit of the change that wrote a line (1-based) of a version.
+
+    Raises:
+        UsageError: the version has no such line.
+    """
+    rows = blame(story, wanted)
+    if not 1 <= line <= len(rows):
+        found = f"version {wanted} has {len(rows)} lines"
+        raise UsageError(f"line {line}", found, "`skilltrail blame` numbers them")
+    row = rows[line - 1]
+    trial = trial_of_version(story, row.version)
+    subject = f"line {line} of {wanted}"
+    return _audit(story, trial, subject, evidence, lines=((line, row.text),))
+
+
+def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
+    """Return one audit per change that `text` was part of, taken up or not.
+
+    First the changes that wrote lines with it, oldest version first; then the trials in which
+    it was to be written, changed or removed, in the order of the log.
+
+    Raises:
+        UsageError: no version ever had such a line, and no edit proposed one.
+    """
+    subject = f"text {text!r}"
+    if not text.strip():
+        raise UsageError(subject, "every line has it", "Quote a part of one line")
+    wanted: dict[int, dict[str, None]] = {}
+    for version in story.versions:
+        for row in blame(story, version.number):
+            if text in row.text:
+                wanted.setdefault(row.version, {})[row.text] = None
+    found = []
+    for number in sorted(wanted):
+        lines = tuple(
+            (at, line)
+            for at, line in enumerate(split_lines(story.versions[number].text), 1)
+            if line in wanted[number]
+        )
+        trial = trial_of_version(story, number)
+        found.append(_audit(story, trial, subject, evidence, lines=lines))
+    found += [
+        _audit(story, trial, subject, evidence) for trial in _in_vain(story, text, wanted)
+    ]
+    if not found:
+        raise UsageError(
+            subject,
+            "no version and no proposal of this run has a line with it",
+            "Quote a part of one line as it stands in the skill",
+        )
+    return found
+
+
+def _in_vain(story: Story, text: str, versions: Container[int]) -> Iterator[Trial]:
+    """Yield each trial with an edit about `text` that made none of `versions`."""
+    past = 0  # the last event of the trials seen
+    for event in story.of_type(*CARRIERS):
+        edits = map(Edit.from_json, event.data["edits"])
+        if event.seq <= past or not any(text in e.content or text in e.target for e in edits):
+            continue
+        trial = trial_around(story, event)
+        past = trial.last
+        if trial.versioned is None or trial.versioned.data["version"] not in versions:
+            yield trial
+
+
+def _audit(
+    story: Story,
+    trial: Trial,
+    subject: str,
+    evidence: Evidence,
+    lines: tuple[tuple[int, str], ...] = (),
+) -> Audit:
+    versioned, built, selected, gate = trial.versioned, trial.built, trial.selected, trial.gate
+    any_event = next(iter([e for e in (built, selected, versioned, *trial.proposals) if e]))
+    version = None if versioned is None else int(versioned.data["version"])
+    budget = trial.budgets[-1] if trial.budgets else None
+    tried = tuple(tried_edits(story, trial)) if built is not None else ()
+    asked = [line for _, line in lines] or _written(story, trial, version)
+    return Audit(
+        subject=subject,
+        version=version,
+        parent_version=None if not version else version - 1,
+        epoch=any_event.data.get("epoch"),
+        step=any_event.data.get("step"),
+        source=_source(trial),
+        result=_result(trial),
+        lines=lines,
+        cases=tuple(cases_of(trial, tried, evidence)),
+        proposals=tuple(proposal_of(event) for event in trial.proposals),
+        unusable_replies=tuple(
+            f"{e.data['stage']}: {e.data['message']} ({e.data['then']})"
+            for e in trial.rejected_replies
+        ),
+        merges=tuple(merge_of(event) for event in trial.merges),
+        budget=None if budget is None else budget.data["budget"],
+        budget_reason="" if budget is None else budget_reason(budget.data),
+        selected=() if selected is None else tuple(selected.data["selected"]),
+        selected_by=""
+        if selected is None
+        else f"{decided_by(selected.data)}: {selected.data['reason']}",
+        left_out=()
+        if selected is None
+        else tuple((row["edit"], row["reason"]) for row in selected.data["left_out"]),
+        edits=tried,
+        faults=() if built is None else tuple(built.data["faults"]),
+        diff="" if built is None else built.data["diff"],
+        gate=None if gate is None else judgement_of(story, trial, gate),
+        tokens_before=None if gate is None else gate.data["tokens_before"],
+        tokens_after=None if gate is None else gate.data["tokens_after"],
+        attempts=() if version is None else tuple(attempts(story, version, asked)),
+    )
+
+
+def _written(story: Story, trial: Trial, version: int | None) -> list[str]:
+    """Return the lines that a version wrote: all of the seed, else those of its edits."""
+    if version is None:
+        return []
+    lines = split_lines(story.versions[version].text)
+    if trial.built is None:
+        return lines
+    sources = unpacked(trial.built.data["sources"])
+    return [
+        line for line, source in zip(lines, sources, strict=True) if isinstance(source, str)
+    ]
+
+
+def _source(trial: Trial) -> str:
+    if trial.built is not None:
+        return str(trial.built.data["source"])
+    return "seed" if trial.versioned is not None and not trial.proposals else "step"
+
+
+def _result(trial: Trial) -> str:
+    if trial.gate is not None:
+        return str(trial.gate.data["verdict"])
+    if trial.ended is not None:
+        return str(trial.ended.data["result"])
+    return "seed" if trial.versioned is not None else "unfinished"

@@ -1,0 +1,127 @@
+"""Held-out scores of runs: evaluation logs, found where they lie and matched by their chain.
+
+An evaluation's first event follows the last one of its training log, so an evaluation belongs
+to the run that ends with that event, wherever the file is found:
+
+    reports/out/evaluation.jsonl      the workspace's
+    a branch or a DVC experiment      its dvc.lock names the file, DVC's cache has it
+
+Nothing is fetched; an evaluation that is only on a remote is not at hand (`dvc pull`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.score import exact, exact_mean
+from skilltrail.history.ask.sources import Project
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import chained
+from skilltrail.history.log.rows import Row, by_item
+
+EVALUATION = "reports/out/evaluation.jsonl"
+CACHE = ".dvc/cache/files/md5"
+HOLDERS = ("refs/heads", "refs/tags", "refs/exps")
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What the test split said of one run.
+
+    Attributes:
+        gain: of the best skill over the seed skill, in `metric`.
+        best: the best skill's score of each item.
+    """
+
+    metric: str
+    gain: float
+    best: Mapping[str, Fraction]
+
+
+def held_out(project: Project) -> dict[str, HeldOut]:
+    """Return what evaluations at hand say, by the id of the run's last event.
+
+    A file that is damaged says nothing here; `skilltrail verify --run FILE` names the fault.
+    """
+    found: dict[str, HeldOut] = {}
+    for data in _logs(project):
+        try:
+            events = list(chained(data.split(b"\n")[:-1], EVALUATION, continues=True))
+            told = _told(events)
+        except SkilltrailError:
+            continue
+        if told is not None and events[0].prev is not None:
+            found.setdefault(events[0].prev, told)
+    return found
+
+
+def _told(events: Sequence[Event]) -> HeldOut | None:
+    for at, event in enumerate(events):
+        if event.type != "skill.evaluated":
+            continue
+        data = event.data
+        if data["split"] == "test" and data["name"] == "best" and data["gain"] is not None:
+            rows = by_item(events[at - 1].data["items"])
+            scores = {
+                item: mean
+                for item, some in rows.items()
+                if (mean := exact_mean(metric_of(row, data) for row in some)) is not None
+            }
+            return HeldOut(data["metric"], float(data["gain"]), scores)
+    return None
+
+
+def metric_of(row: Row, said: Mapping[str, Any]) -> Fraction | None:
+    """Return a row's score in the metric that an event names; None when it has none."""
+    if row["hard"] is None or row["soft"] is None:
+        return None
+    hard, soft = exact(row["hard"]), exact(row["soft"])
+    if said["metric"] == "mixed":
+        weight = exact(said["mixed_weight"])
+        return (1 - weight) * hard + weight * soft
+    return hard if said["metric"] == "hard" else soft
+
+
+def _logs(project: Project) -> Iterator[bytes]:
+    """Yield the bytes of every evaluation at hand, the workspace's first, none twice."""
+    path = project.workspace / EVALUATION
+    if path.is_file():
+        yield path.read_bytes()
+    seen = set()
+    for digest in _locked(project):
+        cached = project.root / CACHE / digest[:2] / digest[2:]
+        if digest not in seen and cached.is_file():
+            yield cached.read_bytes()
+        seen.add(digest)
+
+
+def _locked(project: Project) -> Iterator[str]:
+    """Yield the MD5 of the evaluation in every dvc.lock that a branch or experiment holds."""
+    # GitPython takes a third of a second to import; most questions do not need it.
+    from skilltrail.history.git.repository import GitDoor, GitError
+
+    door = GitDoor.find(project.root)
+    if door is None:
+        return
+    lock = f"{GitDoor.prefix(project.root)}dvc.lock"
+    for sha in dict.fromkeys(door.refs(*HOLDERS).values()):
+        try:
+            (text,) = door.files([door.resolve(sha)], lock)
+            yield from _outs(text)
+        except (GitError, YAMLError):
+            continue
+
+
+def _outs(text: bytes) -> Iterator[str]:
+    stages = (YAML(typ="safe").load(text) or {}).get("stages", {})
+    for stage in stages.values():
+        for out in stage.get("outs", ()):
+            if out.get("path") == EVALUATION and "md5" in out:
+                yield out["md5"]

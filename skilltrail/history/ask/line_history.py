@@ -1,0 +1,118 @@
+"""Aftermath: what later versions did with the lines that an edit wrote, or tried to do."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
+
+from skilltrail.history.ask.lines import lineages
+from skilltrail.history.log.candidate_events import trial_around
+from skilltrail.history.log.run_log import Story
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Lines of an edit that a later version no longer has, and the patch that made it so."""
+
+    version: int
+    lines: int
+    patch: str | None
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What came of the lines that one edit wrote.
+
+    Attributes:
+        written, kept: how many lines it wrote, and how many the last version still has.
+        last_version: number of the run's last version.
+    """
+
+    written: int
+    kept: int
+    last_version: int
+    losses: tuple[Loss, ...]
+
+
+def fates(story: Story, number: int) -> dict[str, Fate]:
+    """Return the fate of every edit that wrote lines of version `number`, by edit id."""
+    counts: dict[str, list[tuple[int, int]]] = {}
+    last = number
+    for version, lineage in lineages(story):
+        if version.number < number:
+            continue
+        last = version.number
+        alive = [origin.edit for origin in lineage if origin.version == number]
+        if version.number == number:
+            counts = {edit: [] for edit in dict.fromkeys(alive)}
+        for edit, seen in counts.items():
+            seen.append((version.number, alive.count(edit)))
+    patches = {v.number: v.event.data["patch"] for v in story.versions}
+    return {
+        edit: Fate(
+            written=seen[0][1],
+            kept=seen[-1][1],
+            last_version=last,
+            losses=tuple(
+                Loss(version, before - now, patches[version])
+                for (_, before), (version, now) in zip(seen, seen[1:], strict=False)
+                if now < before
+            ),
+        )
+        for edit, seen in counts.items()
+    }
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A later edit that would have changed or removed a line, in a candidate that lost.
+
+    Attributes:
+        after, after_max: score of the candidate, and the most it could still reach.
+    """
+
+    step: int
+    edit: str
+    op: str
+    line: str
+    verdict: str
+    before: float
+    after: float | None
+    after_max: float | None
+
+
+def attempts(story: Story, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
+    """Yield what was tried in vain, after version `number`, on any of `lines`."""
+    wanted = {line for line in lines if line.strip()}
+    since = story.versions[number].event.seq
+    for built in story.of_type("candidate.built"):
+        if built.seq < since:
+            continue
+        touched = [(edit, _touched(edit, wanted)) for edit in story.edits_of(built)]
+        if all(line is None for _, line in touched):
+            continue
+        trial = trial_around(story, built)
+        if trial.gate is None or trial.versioned is not None:
+            continue
+        gate = trial.gate.data
+        for edit, line in touched:
+            if line is not None:
+                yield Attempt(
+                    step=gate["step"],
+                    edit=edit.id,
+                    op=edit.op,
+                    line=line,
+                    verdict=gate["verdict"],
+                    before=gate["before"],
+                    after=gate["after"],
+                    after_max=gate["after_max"],
+                )
+
+
+def _touched(edit: Edit, wanted: Container[str]) -> str | None:
+    """Return the first line of `wanted` that an edit would change or remove."""
+    if edit.op not in ("delete", "replace"):
+        return None
+    return next((line for line in split_lines(edit.target) if line in wanted), None)

@@ -1,0 +1,88 @@
+"""Where each line of a version comes from, read off the log.
+
+`candidate.built.sources` says it for each candidate, packed into runs: `[12, 3]` is three lines
+carried over from line 12 of the parent on, `["14.0", 2]` is two lines that edit 14.0 wrote. The
+edits themselves determine this (`skilltrail.skill.candidate`), no diff is guessed at; verify
+computes it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from skilltrail.core.errors import FaultError
+from skilltrail.history.log.replay import Version
+from skilltrail.history.log.run_log import Story
+from skilltrail.skill.candidate import Source
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.lineage import Lineage, Origin, seed_lineage
+
+Packed = list[list[int | str]]
+
+
+def packed(sources: Iterable[Source]) -> Packed:
+    """Return `sources` (0-based parent lines, or edit ids) as runs (1-based)."""
+    runs: Packed = []
+    for source in sources:
+        start = source + 1 if isinstance(source, int) else source
+        if runs and _continues(runs[-1], start):
+            runs[-1][1] = int(runs[-1][1]) + 1
+        else:
+            runs.append([start, 1])
+    return runs
+
+
+def _continues(run: list[int | str], start: int | str) -> bool:
+    first, length = run
+    if isinstance(first, int) and isinstance(start, int):
+        return start == first + int(length)
+    return first == start
+
+
+def unpacked(runs: Iterable[Sequence[int | str]]) -> list[Source]:
+    """Return what `packed` was given."""
+    return list(_unpacked(runs))
+
+
+def _unpacked(runs: Iterable[Sequence[int | str]]) -> Iterator[Source]:
+    for first, length in runs:
+        for offset in range(int(length)):
+            yield first - 1 + offset if isinstance(first, int) else first
+
+
+def lineages(story: Story) -> Iterator[tuple[Version, Lineage]]:
+    """Yield each version with the origin of every one of its lines.
+
+    Raises:
+        FaultError: the recorded sources do not fit the documents.
+    """
+    lineage: Lineage = ()
+    for version in story.versions:
+        seq = version.event.data["candidate"]
+        if seq is None:
+            lineage = seed_lineage(version.text)
+        else:
+            built = story.at(seq)
+            lineage = tuple(
+                _origin(lineage, source, version.number, built.name)
+                for source in unpacked(built.data["sources"])
+            )
+        if len(lineage) != len(split_lines(version.text)):
+            raise FaultError(version.event.name, "its lines and their sources differ in number")
+        yield version, lineage
+
+
+def lineage_of(story: Story, number: int) -> Lineage:
+    """Return the origin of every line of one version."""
+    for version, lineage in lineages(story):
+        if version.number == number:
+            return lineage
+    return ()
+
+
+def _origin(parent: Lineage, source: Source, version: int, where: str) -> Origin:
+    if isinstance(source, str):
+        return Origin(version, source)
+    if source >= len(parent):
+        raise FaultError(where, f"its sources name line {source + 1} of a shorter document")
+    return parent[source]

@@ -1,0 +1,124 @@
+"""All runs as one tree: where each forked from which, and what differed there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from skilltrail.history.ask.differences import in_words, shared_prefix
+from skilltrail.history.log.consumed import consumed_items, consumed_params
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import Story
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """One run.
+
+    Attributes:
+        forked_from: the run it shares most events with, of those above it; None = a root.
+        shared: how many events they share.
+        differs: the first difference, in words.
+        parent: (run, version) that its seed skill was taken from by `fork`, where known.
+        seed_score, best_score: gate metric on selection.
+    """
+
+    name: str
+    events: int
+    finished: bool
+    forked_from: str | None
+    shared: int
+    differs: str
+    parent: tuple[str, int] | None
+    versions: int
+    best_version: int | None
+    seed_score: float | None
+    best_score: float | None
+    accepted: int
+    rejected: int
+    params: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def run_tree(runs: Mapping[str, Sequence[Event]], trunk: str = "main") -> list[RunRow]:
+    """Return a row per run, a run after the one it forked from; `trunk` comes first."""
+    names = sorted(runs, key=lambda name: (name != trunk, natural(name)))
+    births = {
+        event.id: (name, int(event.data["version"]))
+        for name in names
+        for event in runs[name]
+        if event.type == "skill.versioned"
+    }
+    rows: list[RunRow] = []
+    for at, name in enumerate(names):
+        nearest, shared = None, 0
+        for other in names[:at]:
+            both = shared_prefix(runs[name], runs[other])
+            if both > shared:
+                nearest, shared = other, both
+        differs = ""
+        if nearest is not None:
+            differs = in_words(_at(runs[nearest], shared), _at(runs[name], shared))
+        rows.append(_row(name, runs[name], nearest, shared, differs, births))
+    return rows
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """Return a sort key that puts `run-2` before `run-10`."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(1, int(p), "") if p.isascii() and p.isdigit() else (0, 0, p) for p in parts]
+
+
+def _at(events: Sequence[Event], index: int) -> Event | None:
+    return events[index] if index < len(events) else None
+
+
+def _row(
+    name: str,
+    events: Sequence[Event],
+    nearest: str | None,
+    shared: int,
+    differs: str,
+    births: Mapping[str, tuple[str, int]],
+) -> RunRow:
+    story = Story(events)
+    gates = story.of_type("gate.judged")
+    versioned = story.of_type("skill.versioned")
+    best = [event.data["version"] for event in versioned if event.data["best"]]
+    parent = story.start.data["parent"]
+    seed, high = scores_of(story)
+    return RunRow(
+        name=name,
+        events=len(events),
+        finished=events[-1].type == "run.finished",
+        forked_from=nearest,
+        shared=shared,
+        differs=differs,
+        parent=None if parent is None else births.get(parent, (parent[:12], -1)),
+        versions=len(versioned),
+        best_version=best[-1] if best else None,
+        seed_score=seed,
+        best_score=high,
+        accepted=sum(gate.data["verdict"] == "accepted" for gate in gates),
+        rejected=sum(gate.data["verdict"] == "rejected" for gate in gates),
+        params=consumed_params(events) | consumed_items(events),
+    )
+
+
+def scores_of(story: Story) -> tuple[float | None, float | None]:
+    """Return the gate metric of the seed and of the best skill, None where not measured."""
+    gates = story.of_type("gate.judged")
+    if not gates:
+        return None, None
+    seed = gates[0].data["before"]
+    made = {event.data["gate"]: event for event in story.of_type("skill.versioned")}
+    best = seed
+    for gate in gates:
+        version = made.get(gate.seq)
+        if version is not None and version.data["best"]:
+            best = gate.data["after"]
+    return seed, best

@@ -1,0 +1,252 @@
+"""Where a log can come from: a file, a run's name, a DVC experiment, a git revision.
+
+    (nothing)          skills/events.jsonl, or the live log of the run that is on
+    FILE               an event log
+    DIGEST             a live log, by the first digits of its run's digest
+    RUN                refs/evolution/RUN: every commit holds its log line
+    EXPERIMENT         the log that a DVC experiment committed
+    REVISION           skills/events.jsonl at a git revision, or a run up to one of its commits
+
+A skill is named `RUN:vN` (any source in place of RUN), `vN`, `seed`, `best`, `last`, or by
+a file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.history.git.ref_names import RUNS
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import chained, scan_log
+from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.run_log import Story
+
+if TYPE_CHECKING:
+    from skilltrail.history.git.repository import GitDoor
+
+EVENTS = Path("skills/events.jsonl")
+BEST_SKILL = Path("skills/best_skill.md")
+LIVE_LOGS = ".skilltrail/runs"
+VERSION = re.compile(r"(?:v?(?P<number>[0-9]+)|(?P<word>seed|best|last))\Z")
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folders to look in: what a person works in, and where the live state lies."""
+
+    workspace: Path
+    root: Path
+
+    @staticmethod
+    def here(folder: Path | None = None) -> Project:
+        """Return the project around `folder` (default: the working directory)."""
+        start = (Path.cwd() if folder is None else folder).resolve()
+        for candidate in (start, *start.parents):
+            if (candidate / "dvc.yaml").exists():
+                return Project(candidate, candidate)
+        return Project(start, start)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A log that was found: how it was named, what it was found to be, its events."""
+
+    name: str
+    kind: str
+    events: list[Event]
+
+    @property
+    def story(self) -> Story:
+        return Story(self.events)
+
+
+def open_source(project: Project, name: str | None) -> Source:
+    """Return the log that `name` names.
+
+    Raises:
+        UsageError: nothing has that name; the places looked in are said.
+        FaultError: the log is damaged.
+    """
+    if name is None:
+        return _default(project)
+    path = project.workspace / name
+    if path.is_file():
+        return Source(name, "file", scan_log(path, continues=True))
+    for live in live_logs(project):
+        if len(name) >= 6 and live.parent.name.startswith(name):
+            return Source(name, "live log", scan_log(live))
+    found = _from_git(project, name)
+    if found is None:
+        raise UsageError(
+            f"log {name!r}",
+            "no file, run, DVC experiment or git revision with a log has that name",
+            "`skilltrail runs` lists the runs",
+        )
+    return found
+
+
+def live_logs(project: Project) -> list[Path]:
+    """Return the live logs, the newest first."""
+    logs = (project.root / LIVE_LOGS).glob("*/events.jsonl")
+    return sorted(logs, key=lambda log: (-log.stat().st_mtime, log))
+
+
+def stand_in(project: Project) -> str | None:
+    """Return whose log answers where none is named, if not skills/events.jsonl; else None.
+
+    DVC removes that file when training starts, so a live log stands in until the run ends.
+    """
+    if (project.workspace / EVENTS).exists():
+        return None
+    live = live_logs(project)
+    if not live:
+        return None
+    events = scan_log(live[0])
+    state = "is finished" if finished(events) else "has not finished"
+    other = _finished_name(project, live[1:])
+    remedy = "no finished run is here" if other is None else f"a finished one is {other}"
+    run = live[0].parent.name
+    return f"no {EVENTS}: this is run {run}, which {state} ({len(events)} events); {remedy}"
+
+
+def finished(events: list[Event]) -> bool:
+    """Return whether a training log has come to its end."""
+    return bool(events) and events[-1].type == "run.finished"
+
+
+def _finished_name(project: Project, live: list[Path]) -> str | None:
+    try:
+        if finished(open_source(project, "HEAD").events):
+            return "HEAD (`--run HEAD`, `HEAD:best`)"
+    except (UsageError, FaultError):
+        pass  # nothing sound is committed: a live log may do
+    for log in live:
+        if finished(scan_log(log)):
+            name = log.parent.name
+            return f"{name} (`--run {name}`, `{name}:best`)"
+    return None
+
+
+def _default(project: Project) -> Source:
+    path = project.workspace / EVENTS
+    if path.exists():
+        return Source(str(EVENTS), "file", scan_log(path))
+    live = live_logs(project)
+    if live:
+        return Source(live[0].parent.name, "live log", scan_log(live[0]))
+    raise UsageError("event log", f"no {EVENTS} and no run has begun", "Train first: dvc repro")
+
+
+def _from_git(project: Project, name: str) -> Source | None:
+    # GitPython takes a third of a second to import; most questions do not need it.
+    from skilltrail.history.git.repository import GitDoor, GitError
+
+    door = GitDoor.find(project.workspace)
+    if door is None:
+        return None
+    refs = door.refs(RUNS, "refs/exps")
+    if RUNS + name in refs:
+        return Source(name, "run", commit_events(door, refs[RUNS + name]))
+    prefix = GitDoor.prefix(project.workspace)
+    for ref, sha in refs.items():
+        if ref.startswith("refs/exps/") and ref.endswith(f"/{name}"):
+            return Source(name, "experiment", _committed_log(door, sha, prefix))
+    try:
+        sha = door.resolve(name)
+        if door.has(sha, "event.json"):
+            return Source(name, "revision", commit_events(door, sha))
+        return Source(name, "revision", _committed_log(door, sha, prefix))
+    except GitError:
+        return None
+
+
+def commit_events(door: GitDoor, tip: str) -> list[Event]:
+    """Return the events of a run's commits, checked as a log is."""
+    shas = door.history(tip)[::-1]
+    lines = (content.removesuffix(b"\n") for content in door.files(shas, "event.json"))
+    return list(chained(lines, f"commit {tip[:10]}"))
+
+
+def _committed_log(door: GitDoor, sha: str, prefix: str) -> list[Event]:
+    data = next(iter(door.files([sha], f"{prefix}{EVENTS.as_posix()}")))
+    return list(chained(data.split(b"\n")[:-1], f"{EVENTS} at {sha[:10]}"))
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A skill document that was named, with the run and version it is, where it is one."""
+
+    name: str
+    text: str
+    story: Story | None = None
+    version: int | None = None
+
+
+def find_skill(project: Project, name: str) -> Skill:
+    """Return the skill that `name` names.
+
+    Raises:
+        UsageError: nothing has that name.
+    """
+    path = project.workspace / name
+    if path.is_file() and path.suffix != ".jsonl":
+        return Skill(name, path.read_bytes().decode("utf-8"))
+    run, colon, version = name.rpartition(":")
+    word = version if colon and run else name
+    if VERSION.match(word) is not None:
+        story = open_source(project, run if colon and run else None).story
+        return _version(name, story, word)
+    try:
+        return _version(name, open_source(project, name).story, "last")
+    except UsageError as error:
+        text = _committed_skill(project, name)
+        if text is None:
+            raise UsageError(
+                f"skill {name!r}",
+                "no file, version, run, DVC experiment or git revision has that name",
+                "Name a file, vN, seed, best, last or RUN:vN; `skilltrail runs` lists the runs",
+            ) from error
+        return Skill(name, text)
+
+
+def names_no_run(project: Project, skill: str) -> bool:
+    """Return whether `skill` is a bare version, which `find_skill` seeks in the default log."""
+    return VERSION.match(skill) is not None and not (project.workspace / skill).is_file()
+
+
+def _version(name: str, story: Story, word: str) -> Skill:
+    match = VERSION.match(word)
+    wanted: int | str = (
+        word if match is None or match["number"] is None else int(match["number"])
+    )
+    found = version_of(story.skeleton(), wanted)
+    return Skill(name, found.text, story, found.number)
+
+
+def _committed_skill(project: Project, revision: str) -> str | None:
+    from skilltrail.history.git.repository import GitDoor, GitError
+
+    door = GitDoor.find(project.workspace)
+    if door is None:
+        return None
+    path = f"{GitDoor.prefix(project.workspace)}{BEST_SKILL.as_posix()}"
+    try:
+        return next(iter(door.files([door.resolve(revision)], path))).decode()
+    except GitError:
+        return None
+
+
+def skill_text(name: str, folder: Path | None = None) -> str:
+    """Return the text of the skill that `name` names; see `find_skill`."""
+    return find_skill(Project.here(folder), name).text
+
+
+def run_tips(door: GitDoor) -> Iterator[tuple[str, str]]:
+    """Yield (name, tip) of every run, by name."""
+    for ref, sha in sorted(door.refs(RUNS).items()):
+        yield ref.removeprefix(RUNS), sha

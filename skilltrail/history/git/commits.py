@@ -1,0 +1,128 @@
+"""Events as git commits: which objects an event becomes, as a pure function of the log.
+
+Each event is one commit whose tree holds `event.json` (the log line), `skill.md`,
+`best_skill.md`, and `candidate.md` while a candidate is on trial. Author, dates and message
+follow from the event, the parent is the commit of the event before, and the first has none. So
+the last commit's hash is a fingerprint of the run, known here before git is asked to write
+anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.replay import Replay, Snapshot
+from skilltrail.history.log.words import sentence
+
+AUTHOR = "skilltrail <skilltrail@invalid>"
+FIRST_DATE = 1_767_225_600  # 2026-01-01 00:00 UTC; event n is dated n seconds later
+_MODE = "100644"
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One event as a commit.
+
+    Attributes:
+        files: name -> content, the whole tree.
+        version: number of the skill version that this commit makes, else None.
+    """
+
+    sha: str
+    parent: str | None
+    event: Event
+    message: str
+    files: dict[str, bytes]
+    version: int | None
+
+    @property
+    def date(self) -> int:
+        """Seconds since 1970, as author and committer date."""
+        return FIRST_DATE + self.event.seq
+
+
+class Committing:
+    """Turns events into commits, one after the other.
+
+    Args:
+        object_format: `sha1` or `sha256`, the repository's.
+    """
+
+    def __init__(self, object_format: str = "sha1") -> None:
+        self._format = object_format
+        self._replay = Replay()
+        self._encoded: dict[str, tuple[bytes, bytes]] = {}
+        self._parent: str | None = None
+        self._version: int | None = None
+
+    def feed(self, event: Event) -> Commit:
+        """Return the commit of the next event.
+
+        Raises:
+            FaultError: a document cannot be rebuilt from the log.
+        """
+        snapshot = self._replay.feed(event)
+        files, tree = self._tree(snapshot)
+        message = _message(snapshot, self._version)
+        head = f"tree {tree}\n"
+        if self._parent is not None:
+            head += f"parent {self._parent}\n"
+        stamp = f"{AUTHOR} {FIRST_DATE + event.seq} +0000"
+        body = f"{head}author {stamp}\ncommitter {stamp}\n\n{message}".encode()
+        made = snapshot.version if event.type == "skill.versioned" else None
+        commit = Commit(
+            self._object("commit", body).hex(), self._parent, event, message, files, made
+        )
+        self._parent = commit.sha
+        self._version = snapshot.version
+        return commit
+
+    def _tree(self, snapshot: Snapshot) -> tuple[dict[str, bytes], str]:
+        line = snapshot.event.line + b"\n"
+        blobs = {
+            "event.json": (line, self._object("blob", line)),
+            "skill.md": self._document(snapshot.skill),
+            "best_skill.md": self._document(snapshot.best),
+        }
+        if snapshot.candidate is not None:
+            blobs["candidate.md"] = self._document(snapshot.candidate)
+        entries = b"".join(f"{_MODE} {n}\0".encode() + blobs[n][1] for n in sorted(blobs))
+        files = {name: content for name, (content, _) in blobs.items()}
+        return files, self._object("tree", entries).hex()
+
+    def _document(self, text: str) -> tuple[bytes, bytes]:
+        """Return a document's bytes and blob; it stays the same over many events."""
+        known = self._encoded.get(text)
+        if known is None:
+            if len(self._encoded) > 16:
+                self._encoded.clear()
+            content = text.encode()
+            known = self._encoded[text] = (content, self._object("blob", content))
+        return known
+
+    def _object(self, kind: str, content: bytes) -> bytes:
+        digest = hashlib.new(self._format, usedforsecurity=False)
+        digest.update(f"{kind} {len(content)}\0".encode() + content)
+        return digest.digest()
+
+
+def commits_of(events: Iterable[Event], object_format: str = "sha1") -> Iterator[Commit]:
+    """Yield the commit of each event."""
+    committing = Committing(object_format)
+    for event in events:
+        yield committing.feed(event)
+
+
+def _message(snapshot: Snapshot, version_before: int | None) -> str:
+    event = snapshot.event
+    trailers = [f"Event: {event.id}", f"Event-Type: {event.type}"]
+    if "step" in event.data:
+        trailers.append(f"Step: {event.data['step']}")
+    if snapshot.version is not None:
+        trailers.append(f"Skill-Version: {snapshot.version}")
+    if event.data.get("patch") is not None:
+        trailers.append(f"Patch: {event.data['patch']}")
+    return sentence(event, version_before) + "\n\n" + "\n".join(trailers) + "\n"

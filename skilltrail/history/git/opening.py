@@ -1,0 +1,56 @@
+"""Opening a run's side branch: which repository, under which label, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from skilltrail.history.git.ref_names import DETACHED
+from skilltrail.history.log.recorder import Projection
+
+WITHOUT_GIT = (
+    "This project is not in git, so no commits are made: `git log`, `git diff`, `git blame` "
+    "and `skilltrail runs` will not know this run. The event log holds all of it; after "
+    "`git init` the command `skilltrail rebuild` makes the commits"
+)
+
+
+def open_side_branch(
+    root: Path,
+    experiment: str | None,
+    report: Callable[[str, Mapping[str, Any]], None],
+) -> Projection | None:
+    """Return the side branch in the repository of `root`, or None after reporting why not.
+
+    Args:
+        root: the main repository's project folder (`$DVC_ROOT`).
+        experiment: the DVC experiment's name, the first choice as label.
+        report: called with (`history.uncommitted`, details) when there is no git.
+    """
+    try:
+        # GitPython looks for git when it is imported, and only runs need it.
+        from skilltrail.history.git.branch import SideBranch
+        from skilltrail.history.git.repository import GitDoor, GitError
+    except ImportError as error:
+        report("history.uncommitted", {"message": f"git is not installed ({error})"})
+        return None
+    try:
+        door = GitDoor.find(root)
+        if door is None:
+            report("history.uncommitted", {"message": WITHOUT_GIT})
+            return None
+        return SideBranch(door, label_of(root, experiment))
+    except GitError as error:
+        report("history.uncommitted", {"message": str(error)})
+        return None
+
+
+def label_of(folder: Path, experiment: str | None) -> str:
+    """Return a run's label: the experiment's name, else the branch's, else `detached`."""
+    from skilltrail.history.git.repository import GitDoor
+
+    if experiment is not None:
+        return experiment
+    branch = GitDoor.branch(folder)
+    return DETACHED if branch is None else branch

@@ -1,0 +1,114 @@
+"""A trial: all events around one candidate, from the rollouts it learned from to its fate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from skilltrail.core.errors import UsageError
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import Story
+
+# A trial begins after one of these and ends before or with one of them.
+_BEFORE = ("step.ended", "run.started", "skill.versioned", "meta_skill.written")
+_AFTER = ("meta_skill.written", "slow_update.compared", "run.finished")
+
+
+@dataclass
+class Trial:
+    """The events of one step, slow update or compaction, by what they are.
+
+    Attributes:
+        learned: `rollouts.scored` events that were learned from.
+        judged: the candidate's rollouts on the selection split.
+    """
+
+    learned: list[Event] = field(default_factory=list)
+    budgets: list[Event] = field(default_factory=list)
+    proposals: list[Event] = field(default_factory=list)
+    rejected_replies: list[Event] = field(default_factory=list)
+    merges: list[Event] = field(default_factory=list)
+    selected: Event | None = None
+    built: Event | None = None
+    judged: Event | None = None
+    gate: Event | None = None
+    versioned: Event | None = None
+    ended: Event | None = None
+    last: int = 0  # sequence number of the last event taken
+
+    def take(self, event: Event) -> None:
+        """Put an event in its place."""
+        self.last = max(self.last, event.seq)
+        lists = {
+            "budget.decided": self.budgets,
+            "patch.proposed": self.proposals,
+            "slow_update.proposed": self.proposals,
+            "compaction.proposed": self.proposals,
+            "appendix.proposed": self.proposals,
+            "patch.merged": self.merges,
+            "reply.rejected": self.rejected_replies,
+        }
+        single = {
+            "edits.selected": "selected",
+            "candidate.built": "built",
+            "gate.judged": "gate",
+            "skill.versioned": "versioned",
+            "step.ended": "ended",
+        }
+        if event.type in lists:
+            lists[event.type].append(event)
+        elif event.type in single:
+            setattr(self, single[event.type], event)
+        elif event.type == "rollouts.scored" and event.data["purpose"] == "selection":
+            self.judged = event
+        elif event.type == "rollouts.scored":
+            self.learned.append(event)
+
+
+def trial_of_version(story: Story, number: int) -> Trial:
+    """Return the trial that made version `number`; the seed's has only its own event.
+
+    Raises:
+        UsageError: the log has no such version.
+    """
+    for event in story.of_type("skill.versioned"):
+        if event.data["version"] == number:
+            if number == 0:
+                return Trial(versioned=event)
+            return trial_around(story, event)
+    last = len(story.of_type("skill.versioned")) - 1
+    raise UsageError(f"version {number}", f"the log holds 0 to {last}", "Choose one of them")
+
+
+def trial_around(story: Story, event: Event) -> Trial:
+    """Return the trial that `event` belongs to."""
+    events = story.events
+    at = event.seq - events[0].seq
+    first = at
+    while first > 0 and not _ends_before(events[first - 1], events[first]):
+        first -= 1
+    trial = Trial()
+    for index in range(first, len(events)):  # a slice would copy the rest of the log
+        one = events[index]
+        if one.seq > event.seq and (one.type in _AFTER or _begins(one)):
+            break
+        trial.take(one)
+        if one.type == "step.ended":
+            break
+    return trial
+
+
+def _ends_before(before: Event, event: Event) -> bool:
+    """True when a trial cannot reach back over `before`."""
+    if before.type == "skill.versioned":
+        return event.type != "step.ended"
+    if before.type in _BEFORE:
+        return True
+    baseline = before.type == "rollouts.scored" and before.data["purpose"] == "baseline"
+    return baseline or (_begins(event) and before.type != "rollouts.scored")
+
+
+def _begins(event: Event) -> bool:
+    """True for the train rollouts that every step begins with, and for a compaction."""
+    if event.type == "compaction.proposed":
+        return True
+    return event.type == "rollouts.scored" and event.data["purpose"] == "train"

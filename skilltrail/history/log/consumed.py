@@ -1,0 +1,87 @@
+"""The params that a run consumed, read off its events under their names in params.yaml.
+
+An event carries each param it consumed, and no other; so a param that is not found here had no
+part in the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from skilltrail.core.canon import digest
+from skilltrail.history.log.events import Event
+
+Data = Mapping[str, Any]
+
+
+def _judge(data: Data) -> Mapping[str, Any]:
+    judge: Mapping[str, Any] = data.get("judge", {})
+    return judge
+
+
+# param -> (event type, what the event says of it; None = nothing)
+_READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
+    "env": ("run.started", lambda data: data["env"]),
+    "seed": ("run.started", lambda data: data["seed"]),
+    "skill.seed": ("run.started", lambda data: data["seed_skill"]["digest"][:12]),
+    "skill.parent": ("run.started", lambda data: data["parent"]),
+    "target.backend": ("run.started", lambda data: data["target"].get("backend")),
+    "target.model": ("run.started", lambda data: data["target"].get("model")),
+    "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),
+    "judge.model": ("run.started", lambda data: _judge(data).get("model", {}).get("model")),
+    "judge.threshold": ("run.started", lambda data: _judge(data).get("threshold")),
+    "batch_size": ("rollouts.scored", lambda data: data.get("batch", {}).get("size")),
+    "accumulation": ("rollouts.scored", lambda data: data.get("batch", {}).get("accumulation")),
+    "lr": ("budget.decided", lambda data: data.get("lr")),
+    "lr_min": ("budget.decided", lambda data: data.get("lr_min")),
+    "lr_schedule": ("budget.decided", lambda data: data["schedule"]),
+    "lr_warmup": ("budget.decided", lambda data: data.get("warmup")),
+    "update_mode": (
+        "candidate.built",
+        lambda data: data["mode"] if data["source"] == "step" else None,
+    ),
+    "gate.rule": ("gate.judged", lambda data: data["rule"].split("/")[0]),
+    "gate.metric": ("gate.judged", lambda data: data["metric"]),
+    "gate.mixed_weight": ("gate.judged", lambda data: data.get("mixed_weight")),
+    "gate.alpha": ("gate.judged", lambda data: data.get("alpha")),
+    "gate.tolerance": ("gate.judged", lambda data: data.get("tolerance")),
+    "gate.prefer_shorter": ("gate.judged", lambda data: data.get("prefer_shorter")),
+    "gate.min_items": ("gate.judged", lambda data: data.get("min_items")),
+    "gate.repeats": ("gate.judged", lambda data: data.get("repeats")),
+    "slow_update.samples": ("slow_update.compared", lambda data: data["samples"]),
+    "slow_update.pairs": ("slow_update.compared", lambda data: data["policy"]),
+    "slow_update.mode": ("slow_update.proposed", lambda data: data["mode"]),
+    "patience": ("run.finished", lambda data: data.get("patience")),
+}
+
+
+def consumed_items(events: Sequence[Event]) -> dict[str, str]:
+    """Return the number and digest of the items of both splits, as `data.train` and so on."""
+    if not events or events[0].type != "run.started":
+        return {}
+    started = events[0].data
+    return {
+        f"data.{split}": f"{len(started[split])} items, {digest('items/1', started[split])[:8]}"
+        for split in ("train", "selection")
+    }
+
+
+def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
+    """Return param -> value, of those that the run consumed; decoding as `target.decoding`."""
+    first: dict[str, list[Event]] = {}
+    for event in events:
+        first.setdefault(event.type, []).append(event)
+    found: dict[str, Any] = {}
+    for name, (type, read) in _READERS.items():
+        for event in first.get(type, [])[:8]:
+            value = read(event.data)
+            if value is not None:
+                found[name] = value
+                break
+    ends = first.get("run.finished", [])
+    # A run that patience ended would have been the same with any more epochs.
+    if ends and ends[0].data["why"] != "patience":
+        steps = [event.data["epoch"] for event in first.get("step.ended", [])[-1:]]
+        found |= {"epochs": steps[0]} if steps else {}
+    return found

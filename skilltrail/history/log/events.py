@@ -1,0 +1,191 @@
+"""An event: one decision of a run, chained to all that came before it.
+
+An event is one line of canonical JSON, `{"data":…,"id":…,"prev":…,"seq":n,"type":…,"v":1}`. Its
+id is the SHA-256 of the canonical form without `id`; since `prev` is inside, an id covers the
+whole past. The bytes are the event: what is parsed from them is only a view.
+
+Every type has a schema in `schemas/events/`, compiled once and checked when an event is made
+and when its data are read. Data are read at first use, so that a question about one version
+does not parse ten thousand rollouts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator
+
+from skilltrail.core import schemas
+from skilltrail.core.canon import canonical, clean
+from skilltrail.core.errors import FaultError
+
+VERSION = 1
+# Fields that are floats even when the number is whole.
+SCORES = frozenset(
+    {
+        "hard",
+        "soft",
+        "mean",
+        "mean_hard",
+        "mean_soft",
+        "before",
+        "after",
+        "after_max",
+        "score",
+        "p",
+        "alpha",
+        "tolerance",
+        "mixed_weight",
+        "min_coverage",
+        "gain",
+        "gain_low",
+        "gain_high",
+    }
+)
+_WHOLE_SCORE = re.compile(rb'[{,]"(?:%s)":-?[0-9]+[,}]' % "|".join(sorted(SCORES)).encode())
+_HEAD = b'{"data":'
+_TAIL = re.compile(
+    rb',"id":"(?P<id>[0-9a-f]{64})","prev":(?P<prev>null|"[0-9a-f]{64}")'
+    rb',"seq":(?P<seq>[1-9][0-9]*),"type":"(?P<type>[a-z_.]+)","v":(?P<v>[0-9]+)}\Z'
+)
+_TAIL_BYTES = 320  # longer than any tail, so that a search needs not scan the data
+_ID_BYTES = len(',"id":""') + 64
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event.
+
+    Attributes:
+        seq: line number in its log, from 1.
+        prev: id of the event before, None for the first of all.
+        line: the canonical bytes, without the newline.
+    """
+
+    seq: int
+    type: str
+    prev: str | None
+    id: str
+    line: bytes = field(repr=False, compare=False)
+    v: int = VERSION
+
+    @cached_property
+    def data(self) -> Mapping[str, Any]:
+        """What happened, parsed from `line` and held against the schema; treat it as frozen.
+
+        Raises:
+            FaultError: the data break the schema of the event's type.
+        """
+        try:
+            event = json.loads(self.line)
+        except (ValueError, RecursionError) as error:
+            raise FaultError(self.name, f"is not JSON: {error}") from error
+        check_schema(event, self.name)
+        data: Mapping[str, Any] = event["data"]
+        return data
+
+    @property
+    def name(self) -> str:
+        """What messages call the event, e.g. `event 12 (gate.judged)`."""
+        return f"event {self.seq} ({self.type})"
+
+
+def make_event(type: str, data: Mapping[str, Any], *, seq: int, prev: str | None) -> Event:
+    """Return the event, checked against its schema.
+
+    Strings are cleaned of lone surrogates and whole-number scores become floats, so that equal
+    decisions have equal bytes.
+
+    Raises:
+        FaultError: the data break the schema, or hold something that is not finite JSON.
+    """
+    body = {"v": VERSION, "seq": seq, "type": type, "prev": prev, "data": recorded(dict(data))}
+    try:
+        id = hashlib.sha256(canonical(body).encode()).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise FaultError(
+            f"event {seq} ({type})", str(error), "Record JSON values only"
+        ) from error
+    event = {**body, "id": id}
+    check_schema(event, f"event {seq} ({type})")
+    return Event(seq, type, prev, id, canonical(event).encode())
+
+
+def parse_event(line: bytes, where: str) -> Event:
+    """Return the event that `line` (without its newline) holds; its data are not read yet.
+
+    Raises:
+        FaultError: names `where`; the line is no event, or its id is not that of its bytes.
+    """
+    match = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+    if match is None or not line.startswith(_HEAD):
+        raise FaultError(where, "is not an event line")
+    if int(match["v"]) != VERSION:
+        raise FaultError(
+            where, f"has version {int(match['v'])}", "Read it with a newer Skilltrail"
+        )
+    cut = match.start()
+    id = match["id"].decode()
+    if hashlib.sha256(line[:cut] + line[cut + _ID_BYTES :]).hexdigest() != id:
+        raise FaultError(where, "its id does not match its content", "The line was changed")
+    prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
+    return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
+
+
+def recorded(value: Any, name: str = "") -> Any:
+    """Return `value` as it is recorded: clean strings, scores as floats, lists for tuples."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {clean(key): recorded(item, key) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [recorded(item) for item in value]
+    if name in SCORES and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    return value
+
+
+def is_canonical(event: Event) -> bool:
+    """True when the event's bytes are the one canonical form of what they say."""
+    try:
+        data = canonical(event.data).encode()
+    except UnicodeEncodeError:
+        return False
+    end = len(_HEAD) + len(data)
+    same = event.line.startswith(_HEAD + data) and event.line[end : end + 6] == b',"id":'
+    return same and _WHOLE_SCORE.search(event.line) is None
+
+
+def check_schema(event: Mapping[str, Any], where: str) -> None:
+    """Check a whole event against the schema of its type.
+
+    Raises:
+        FaultError: names `where`, the field and what was found.
+    """
+    validator = _validators().get(event["type"])
+    if validator is None:
+        raise FaultError(where, f"unknown event type {event['type']!r}")
+    if validator.is_valid(event):
+        return
+    error = next(iter(validator.iter_errors(event)))
+    path = ".".join(str(part) for part in error.instance_path)
+    found = f"field {path!r}: {error.message}" if path else error.message
+    raise FaultError(where, _short(found), f"See schemas/events/{event['type']}.schema.json")
+
+
+def _short(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+@cache
+def _validators() -> dict[str, Draft202012Validator]:
+    return {
+        name: Draft202012Validator(schemas.load(f"events/{name}"))
+        for name in schemas.names("events")
+    }

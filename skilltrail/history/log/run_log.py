@@ -1,0 +1,144 @@
+"""A log with an index: events by number, patches, edits and versions by their ids.
+
+Ids name the event that carries the thing, so a lookup reads that event and no other. Nothing
+here judges; `verify` says whether what is found is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from skilltrail.core.errors import UsageError
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.replay import Version, versions
+from skilltrail.history.log.rows import Row, by_item
+from skilltrail.skill.edit import Edit
+
+CARRIERS = (
+    "patch.proposed",
+    "patch.merged",
+    "appendix.proposed",
+    "slow_update.proposed",
+    "compaction.proposed",
+)
+
+JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
+
+
+class Story:
+    """One run's events, looked at from all sides."""
+
+    def __init__(self, events: Sequence[Event]) -> None:
+        self.events = events
+        self._first = events[0].seq if events else 1
+
+    def at(self, seq: int) -> Event:
+        """Return the event with this sequence number.
+
+        Raises:
+            UsageError: the log has none.
+        """
+        index = seq - self._first
+        if not 0 <= index < len(self.events):
+            raise UsageError(f"event {seq}", f"the log has {len(self.events)} events")
+        return self.events[index]
+
+    def of_type(self, *types: str) -> list[Event]:
+        return [event for event in self.events if event.type in types]
+
+    @cached_property
+    def start(self) -> Event:
+        """The `run.started` event.
+
+        Raises:
+            UsageError: the log does not begin with one.
+        """
+        if not self.events or self.events[0].type != "run.started":
+            raise UsageError("this log", "does not begin with run.started")
+        return self.events[0]
+
+    def patch(self, id: str) -> Event:
+        """Return the event that carries patch `id` (`p<seq>`).
+
+        Raises:
+            UsageError: there is no such patch.
+        """
+        for event in self.of_type(*CARRIERS):
+            if id == f"p{event.seq}":
+                return event
+        remedy = "`skilltrail log --type patch.proposed` lists those that were proposed"
+        raise UsageError(f"patch {id!r}", "the log has no such patch", remedy)
+
+    def edit(self, id: str) -> Edit:
+        """Return the edit with this id (`<seq>.<index>`).
+
+        Raises:
+            UsageError: there is no such edit.
+        """
+        seq, dot, index = id.partition(".")
+        known = seq.isdigit() and 0 <= int(seq) - self._first < len(self.events)
+        if dot and known and index.isdigit():
+            event = self.at(int(seq))
+            if event.type in CARRIERS and int(index) < len(event.data["edits"]):
+                return Edit.from_json(event.data["edits"][int(index)])
+            if event.type == "candidate.built" and "text" in event.data:
+                return self._rewritten(event, id)
+        raise UsageError(f"edit {id!r}", "the log has no such edit", "See `skilltrail log`")
+
+    def _rewritten(self, built: Event, id: str) -> Edit:
+        """Return the edit that a whole new text is, made from the suggestions selected."""
+        selected = self.before(built, "edits.selected")
+        parents = () if selected is None else tuple(selected.data["selected"])
+        items = dict.fromkeys(item for one in parents for item in self.edit(one).items)
+        text = built.data["text"]
+        return Edit("rewrite", content=text, items=tuple(items), id=id, parents=parents)
+
+    def edits_of(self, candidate: Event) -> list[Edit]:
+        """Return the edits that a `candidate.built` event tried, in order."""
+        return [self.edit(result["edit"]) for result in candidate.data["results"]]
+
+    def ancestry(self, id: str) -> Iterator[Edit]:
+        """Yield the edit and, depth first, all edits that it was merged from."""
+        edit = self.edit(id)
+        yield edit
+        for parent in edit.parents:
+            yield from self.ancestry(parent)
+
+    def skeleton(self) -> list[Event]:
+        """Return the events that versions are rebuilt from."""
+        return self.of_type("run.started", "candidate.built", "skill.versioned")
+
+    @cached_property
+    def versions(self) -> list[Version]:
+        """All versions by number, rebuilt."""
+        return versions(self.skeleton())
+
+    def before(self, event: Event, *types: str) -> Event | None:
+        """Return the last event of one of `types` before `event`."""
+        for index in range(event.seq - self._first - 1, -1, -1):
+            if self.events[index].type in types:
+                return self.events[index]
+        return None
+
+    def step(self, number: int) -> list[Event]:
+        """Return the events of one step, in order."""
+        return [e for e in self.events if e.data.get("step") == number]
+
+    def scores_before(self, gate: Event) -> dict[str, list[Row]]:
+        """Return the current skill's rows that a `gate.judged` event compared with, by item."""
+        for event in reversed(self.events[: gate.seq - self._first]):
+            if event.type != "rollouts.scored":
+                continue
+            data = event.data
+            if data["skill"] == gate.data["current"] and data["purpose"] in JUDGED:
+                return by_item(data["items"])
+        return {}
+
+    def scores(self, digest: str) -> dict[str, list[Row]]:
+        """Return the rows of the last selection or baseline rollouts of a skill, by item."""
+        for event in reversed(self.of_type("rollouts.scored")):
+            data = event.data
+            if data["skill"] == digest and data["purpose"] in JUDGED:
+                return by_item(data["items"])
+        return {}

@@ -1,0 +1,206 @@
+"""One plain sentence per event: the subject of its commit and a row of `skilltrail log`.
+
+A sentence is a function of the event and of the version that was current, so that commits can
+be made again with the same hash. Text from models and data is shown on one line, with control
+characters and direction marks made visible, and cut to a length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from skilltrail.core.hidden import spelled_out
+from skilltrail.history.log.events import Event
+
+Data = Mapping[str, Any]
+
+
+def sentence(event: Event, version: int | None) -> str:
+    """Return what happened; `version` is the skill's when the event was recorded."""
+    return SENTENCES[event.type](event.data, version)
+
+
+def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[Event, str]]:
+    """Yield each event with its sentence; `version` is the skill's before the first."""
+    for event in events:
+        yield event, sentence(event, version)
+        if event.type == "skill.versioned":
+            version = event.data["version"]
+
+
+def visible(text: str, most: int = 60) -> str:
+    """Return the first `most` characters of `text` as one line that shows what it holds."""
+    cut = text[:most]
+    shown = "⏎".join(spelled_out(line) for line in cut.split("\n"))
+    return f"{shown}…" if len(cut) < len(text) else shown
+
+
+def visible_block(text: str) -> str:
+    """Return `text` with its lines kept and every other hidden character spelled out."""
+    return "\n".join(
+        "\t".join(spelled_out(part) for part in line.split("\t")) for line in text.split("\n")
+    )
+
+
+def score(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3f}"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _started(data: Data, version: int | None) -> str:
+    items = f"{len(data['train'])} train and {len(data['selection'])} selection items"
+    fork = "" if data["parent"] is None else f", forked from {data['parent'][:12]}"
+    judge = data.get("judge")
+    judged = "" if judge is None else f", judged by {visible(str(judge['model'].get('model')))}"
+    return f"run: {visible(data['env'])}, {items}, seed {data['seed']}{judged}{fork}"
+
+
+def _rollouts(data: Data, version: int | None) -> str:
+    asked, done = data["coverage"]["asked"], data["coverage"]["scored"]
+    gap = "" if asked == done else f", {asked - done} missing"
+    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
+    return f"rollouts: {data['purpose']} on {count(asked, 'item')}, {means}{gap}"
+
+
+def _budget(data: Data, version: int | None) -> str:
+    if data["budget"] is None:
+        return f"budget: no cap at step {data['step']}"
+    most = count(data["budget"], "edit")
+    return f"budget: at most {most} at step {data['step']} ({data['schedule']})"
+
+
+def _proposed(data: Data, version: int | None) -> str:
+    edits, items = count(len(data["edits"]), "edit"), count(len(data["items"]), data["source"])
+    return f"patch: {data['patch']} has {edits} from {items}".replace("successs", "successes")
+
+
+def _reply(data: Data, version: int | None) -> str:
+    return f"reply: {visible(data['stage'])} unusable, {visible(data['message'])}"
+
+
+def _merged(data: Data, version: int | None) -> str:
+    inputs = ", ".join(data["inputs"][:6]) + (", …" if len(data["inputs"]) > 6 else "")
+    return f"merge: {data['patch']} has {count(len(data['edits']), 'edit')} from {inputs}"
+
+
+def _selected(data: Data, version: int | None) -> str:
+    chosen, left = len(data["selected"]), len(data["left_out"])
+    cap = "no cap" if data["budget"] is None else f"budget {data['budget']}"
+    return f"select: {chosen} of {count(chosen + left, 'edit')} ({cap})"
+
+
+def _candidate(data: Data, version: int | None) -> str:
+    tally = Counter(result["status"] for result in data["results"])
+    results = ", ".join(f"{number} {status}" for status, number in sorted(tally.items()))
+    made = results if results else "rewritten"
+    fault = f", unusable: {visible(data['faults'][0])}" if data["faults"] else ""
+    return f"candidate: {made}, {count(data['tokens'], 'token')}{fault}"
+
+
+def _judged(data: Data, version: int | None) -> str:
+    won, lost = len(data["flips"]["won"]), len(data["flips"]["lost"])
+    if data["after_max"] is not None:
+        after = f"{score(data['before'])} → at most {score(data['after_max'])}"
+        items = f"after {data['judged']} of {count(data['total'], 'item')}"
+    else:
+        after = f"{score(data['before'])} → {score(data['after'])}"
+        items = f"on {count(data['judged'], 'item')}"
+    parts = [f"{after} {items}", f"+{won} −{lost}"]
+    if data["statistic"] is not None:
+        parts.append(f"p={data['statistic']['p']:.2g}")
+    if data["forced"]:
+        parts.append("forced")
+    name = ""
+    if data["verdict"] == "accepted" and version is not None:
+        name = f" v{version + 1}"
+    return f"gate: {data['verdict']}{name} ({', '.join(parts)})"
+
+
+def _versioned(data: Data, version: int | None) -> str:
+    size = count(data["tokens"], "token")
+    if data["version"] == 0:
+        return f"skill: v0, the seed, {size}"
+    lines = f"+{data['lines_added']} −{data['lines_removed']} lines"
+    best = ", best so far" if data["best"] else ""
+    return f"skill: v{data['version']}, {lines}, {size}{best}"
+
+
+def _step(data: Data, version: int | None) -> str:
+    reason = f", {visible(data['reason'])}" if data["reason"] else ""
+    return f"step {data['step']}: {data['result']}{reason}"
+
+
+def _compared(data: Data, version: int | None) -> str:
+    tally = ", ".join(f"{number} {name}" for name, number in sorted(data["counts"].items()))
+    return f"slow update: epoch {data['epoch']} compared, {tally if tally else 'no pairs'}"
+
+
+def _guided(data: Data, version: int | None) -> str:
+    return f"slow update: {data['patch']} writes guidance after epoch {data['epoch']}"
+
+
+def _shortened(data: Data, version: int | None) -> str:
+    return f"compaction: {data['patch']} writes a shorter document after epoch {data['epoch']}"
+
+
+def _notes(data: Data, version: int | None) -> str:
+    return f"appendix: {data['patch']} writes notes, {visible(data['reason'])}"
+
+
+def _meta(data: Data, version: int | None) -> str:
+    return f"meta skill: {count(len(data['text']), 'character')} after epoch {data['epoch']}"
+
+
+def _finished(data: Data, version: int | None) -> str:
+    best = f"best v{data['best']['version']} at {score(data['best']['score'])}"
+    steps = count(data["steps"], "step")
+    return (
+        f"run: finished ({visible(data['why'])}), {best}, {steps}, {data['accepted']} accepted"
+    )
+
+
+def _opened(data: Data, version: int | None) -> str:
+    skills = ", ".join(visible(skill["name"], 20) for skill in data["skills"])
+    return f"evaluation: opens {data['split']}, {count(len(data['items']), 'item')}, {skills}"
+
+
+def _evaluated(data: Data, version: int | None) -> str:
+    gain = "" if data["gain"] is None else f", gain {data['gain']:+.3f}"
+    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
+    return f"evaluation: {visible(data['name'], 20)} on {data['split']}, {means}{gain}"
+
+
+def _transferred(data: Data, version: int | None) -> str:
+    share = "" if data["share"] is None else f", {data['share']:.0%} of the gain carries over"
+    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
+    on = f"{visible(data['name'], 20)} on target {visible(data['target'], 20)}"
+    return f"evaluation: {on}, {data['split']}, {means}{share}"
+
+
+SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
+    "run.started": _started,
+    "rollouts.scored": _rollouts,
+    "budget.decided": _budget,
+    "patch.proposed": _proposed,
+    "reply.rejected": _reply,
+    "patch.merged": _merged,
+    "edits.selected": _selected,
+    "candidate.built": _candidate,
+    "gate.judged": _judged,
+    "skill.versioned": _versioned,
+    "step.ended": _step,
+    "appendix.proposed": _notes,
+    "slow_update.compared": _compared,
+    "slow_update.proposed": _guided,
+    "compaction.proposed": _shortened,
+    "meta_skill.written": _meta,
+    "run.finished": _finished,
+    "test.opened": _opened,
+    "skill.evaluated": _evaluated,
+    "skill.transferred": _transferred,
+}

@@ -1,0 +1,65 @@
+"""Compaction: at the end of an epoch, the same skill in fewer words, if nothing gets worse.
+
+The optimizer writes the whole document shorter. The result is a candidate like any other: the
+gate takes it when the score rises, or when it stays and tokens fall (`gate.prefer_shorter`).
+SkillOpt has no such step; there documents only grow.
+"""
+
+from __future__ import annotations
+
+from skilltrail.core.tokens import count_tokens
+from skilltrail.method.evaluate_candidate import judge_candidate
+from skilltrail.method.reflect import reject_reply
+from skilltrail.method.run import Run, State
+from skilltrail.method.update import record_candidate
+from skilltrail.optimizers.protocol import EpochView, StepRecord
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.rewrite import TAG as REWRITE
+from skilltrail.skill.rewrite import rewrite
+
+SOURCE = "compaction"
+
+
+async def compact(run: Run, state: State, view: EpochView) -> State:
+    """Ask for a shorter document and judge it; return the state after the verdict."""
+    answer = await run.optimizer.compact(view)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch)
+    if answer.value is None:
+        return state
+    step = state.history[-1].step
+    seq = run.history.next_seq
+    edit = Edit(
+        "rewrite", content=answer.value, kind=SOURCE, reason=answer.reason, id=f"{seq}.0"
+    )
+    run.history.append(
+        "compaction.proposed",
+        {
+            "epoch": view.epoch,
+            "step": step,
+            "patch": f"p{seq}",
+            "edits": [edit.to_json()],
+            "reasoning": answer.reason,
+            "rule": answer.rule,
+            "reply": answer.reply,
+        },
+    )
+    candidate = rewrite(state.skill, answer.value, edit.id)
+    built = record_candidate(
+        run,
+        state,
+        candidate,
+        epoch=view.epoch,
+        step=step,
+        patch=f"p{seq}",
+        source=SOURCE,
+        mode=SOURCE,
+        rule=REWRITE,
+    )
+    shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
+    if not built.usable or not shrinks:
+        return state
+    state, _ = await judge_candidate(
+        run, state, built, StepRecord(view.epoch, step), source=SOURCE
+    )
+    return state

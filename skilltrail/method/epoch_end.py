@@ -1,0 +1,49 @@
+"""The end of an epoch: slow update and meta skill (from the second epoch on), compaction."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skilltrail.method.compaction import compact
+from skilltrail.method.compare_epochs import compare_epochs
+from skilltrail.method.meta_skill import write_meta_skill
+from skilltrail.method.run import Run, State
+from skilltrail.method.slow_update import REGION, slow_update
+from skilltrail.optimizers.protocol import EpochView, Pair
+from skilltrail.skill.document import region_text
+
+
+async def end_epoch(run: Run, state: State, epoch: int) -> State:
+    """Return the state after the epoch's boundary work; it remembers the epoch's skill.
+
+    Slow update and meta skill share one comparison; either alone makes it.
+    """
+    params = run.params
+    pairs: tuple[Pair, ...] = ()
+    if epoch >= 2 and (params.slow_update.enabled or params.meta_skill.enabled):
+        pairs = await compare_epochs(run, state, epoch)
+        if params.slow_update.enabled and pairs:
+            state = await slow_update(run, state, epoch_view(run, state, epoch, pairs))
+    if params.compaction:
+        state = await compact(run, state, epoch_view(run, state, epoch, pairs))
+    if epoch >= 2 and params.meta_skill.enabled:
+        state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
+    run.history.flush()
+    return replace(state, epoch_skill=state.skill)
+
+
+def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> EpochView:
+    """Return what the optimizer may know at the end of an epoch."""
+    guidance, most = region_text(state.skill, REGION), run.params.max_skill_tokens
+    return EpochView(
+        epoch=epoch,
+        seed=run.params.seed,
+        skill=state.skill,
+        previous_skill=run.seed_skill if epoch == 1 else state.epoch_skill,
+        pairs=pairs,
+        guidance="" if guidance is None else guidance,
+        guidance_fate=state.guidance_fate,
+        history=state.history,
+        meta_skill=state.meta_skill,
+        max_skill_tokens=most if most else None,
+    )

@@ -1,0 +1,152 @@
+"""Judging a candidate: roll it out on the selection split until the gate knows.
+
+`method.gate` decides; this module fetches the rollouts in gate order, records the verdict, and
+turns an accepted candidate into the next version of the skill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from fractions import Fraction
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.score import Score, exact_mean
+from skilltrail.core.tokens import count_tokens
+from skilltrail.method.gate import ORDER, GateRule, Judge, Verdict, gate_order, recorded
+from skilltrail.method.rollout import Rollout, by_item, mean_score, scored, with_shortfall
+from skilltrail.method.run import Best, Run, State
+from skilltrail.method.update import Built
+from skilltrail.optimizers.protocol import StepRecord
+
+
+async def judge_candidate(
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    *,
+    source: str = "step",
+    force: bool = False,
+) -> tuple[State, StepRecord]:
+    """Return the state after the gate's verdict, and the step's record with that verdict.
+
+    `force` accepts whatever the scores; the candidate is measured in full all the same.
+    """
+    rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
+    ids = [item.id for item in run.selection]
+    order = gate_order(ids, state.scores, rule, state.shortfall)
+    tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
+    judge = Judge(
+        rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
+    )
+    by_id = {item.id: item for item in run.selection}
+    repeats = run.params.gate.repeats
+    rollouts: list[Rollout] = []
+    stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text, repeats)
+    async with aclosing(stream):
+        async for rollout in stream:
+            if rule.min_coverage == 1:
+                run.rollouts.require([rollout])
+            rollouts.append(rollout)
+            if len(rollouts) % repeats:
+                continue
+            if judge.add(mean_score([r.score for r in rollouts[-repeats:]])):
+                break
+    verdict = judge.verdict()
+    where = {"epoch": record.epoch, "step": record.step}
+    run.history.append(
+        "rollouts.scored", scored(rollouts, built.candidate.text, "selection", **where)
+    )
+    gate_seq = _record_verdict(
+        run, state, built, record, source, rule, verdict, (tokens_before, tokens_after)
+    )
+    record = replace(
+        record,
+        verdict=verdict.verdict,
+        before=verdict.before,
+        after=verdict.after,
+        counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
+    )
+    state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
+    if verdict.verdict != "accepted":
+        return state, record
+    return _accept(run, state, built, record, by_item(rollouts), gate_seq), record
+
+
+def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction:
+    """Return the mean of the gate metric over the scored items (0 when none is scored)."""
+    mean = exact_mean(rule.value(score) for score in scores.values())
+    return Fraction(0) if mean is None else mean
+
+
+def _record_verdict(
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    source: str,
+    rule: GateRule,
+    verdict: Verdict,
+    tokens: tuple[int, int],
+) -> int:
+    event = run.history.append(
+        "gate.judged",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "source": source,
+            "rule": f"{rule.rule}/1",
+            **rule.consumed(),
+            **({"repeats": run.params.gate.repeats} if run.params.gate.repeats > 1 else {}),
+            "current": state.digest,
+            "candidate": text_digest(built.candidate.text),
+            "order": ORDER,
+            **recorded(verdict, len(run.selection)),
+            "tokens_before": tokens[0],
+            "tokens_after": tokens[1],
+        },
+    )
+    return event.seq
+
+
+def _accept(
+    run: Run,
+    state: State,
+    built: Built,
+    record: StepRecord,
+    scores: Mapping[str, Score],
+    gate_seq: int,
+) -> State:
+    """Record the next version and return the state that goes on from it."""
+    candidate = built.candidate
+    mean = mean_of(run.gate_rule, scores)
+    is_best = mean > state.best.mean
+    version = state.version + 1
+    run.history.append(
+        "skill.versioned",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "version": version,
+            "parent": state.digest,
+            "digest": text_digest(candidate.text),
+            "best": is_best,
+            "patch": built.patch,
+            "candidate": built.event,
+            "gate": gate_seq,
+            "edits": list(candidate.applied),
+            "not_applied": list(candidate.not_applied),
+            "lines_added": candidate.added,
+            "lines_removed": candidate.removed,
+            "tokens": count_tokens(candidate.text),
+        },
+    )
+    return replace(
+        state,
+        skill=candidate.text,
+        version=version,
+        scores=scores,
+        best=Best(candidate.text, version, mean) if is_best else state.best,
+    )

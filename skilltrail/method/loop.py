@@ -1,0 +1,270 @@
+"""The method: train a skill document for a frozen model (SkillOpt, arXiv 2605.23904).
+
+    measure the seed skill on the selection split
+    for each epoch, for each step:
+        roll out a batch of train items with the current skill        forward pass
+        reflect on the trajectories: patches                          gradient
+        aggregate the patches into one                                batch reduction
+        select at most `edit_budget(step)` of its edits               learning rate
+        update: apply them, which gives a candidate                   optimizer step
+        gate: keep the candidate only if the selection split improves
+    at the end of each epoch from the second: slow update and meta skill     momentum
+    at the end of each epoch, where asked for: the same skill, shorter       weight decay
+
+The loop always starts from the beginning. What was paid for before is in the store and costs
+nothing, so resuming, forking and replaying are all the same thing: running again.
+
+Departures from SkillOpt: edits apply by exact span or not at all; the gate stops early without
+changing a verdict; a missing reply is never a score of 0; every decision is an event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.tokens import TAG as TOKEN_COUNTER
+from skilltrail.core.tokens import count_tokens
+from skilltrail.method.aggregate import aggregate
+from skilltrail.method.appendix import appendix_edit
+from skilltrail.method.epoch_end import end_epoch
+from skilltrail.method.evaluate_candidate import judge_candidate, mean_of
+from skilltrail.method.reflect import reflect
+from skilltrail.method.rollout import by_item, scored, with_shortfall
+from skilltrail.method.run import Best, Run, State, view_of
+from skilltrail.method.schedule import DECAYING, Step, edit_budget
+from skilltrail.method.select_edits import select_edits
+from skilltrail.method.update import make_candidate
+from skilltrail.optimizers.protocol import Observation, StepRecord
+from skilltrail.params.knob import result_values
+from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.skill.patch import Patch
+
+COUNTS = ("patches", "proposed", "merged", "selected", "applied", "judged", "saved")
+
+
+async def train(run: Run) -> State:
+    """Train and return the final state; every decision is in the history by then."""
+    state = await measure_seed(run)
+    for epoch in range(1, run.params.epochs + 1):
+        for step in run.plan(epoch):
+            state = await take_step(run, state, step)
+            if run.params.patience and state.stalled >= run.params.patience:
+                return finish(run, state, "patience")
+        state = await end_epoch(run, state, epoch)
+    return finish(run, state, "epochs")
+
+
+async def take_step(run: Run, state: State, step: Step) -> State:
+    """Do one step of the method and return the state after it."""
+    state, observations = await roll_out(run, state, step)
+    view = view_of(run, state, step, decide_budget(run, step), observations)
+
+    patches = await reflect(run, view)
+    merged = await aggregate(run, view, patches)
+    edits = [] if merged is None else await select_edits(run, view, merged)
+    notes = await appendix_edit(run, view, patches)
+    record = first_record(step, patches)
+    if merged is None and notes is None:
+        return end_step(run, state, record, "nobody proposed an edit")
+
+    built = await make_candidate(run, state, view, merged, edits, notes)
+    record = with_candidate(record, merged, edits, built.candidate.results)
+    if not built.usable:
+        reason = "; ".join(built.faults) if built.faults else "no edit took effect"
+        return end_step(run, state, record, reason)
+
+    state, record = await judge_candidate(run, state, built, record)
+    return end_step(run, state, record, "")
+
+
+async def measure_seed(run: Run) -> State:
+    """Record the start of the run and measure the seed skill on the selection split."""
+    env, target = run.rollouts.env, run.rollouts.target
+    run.history.append(
+        "run.started",
+        {
+            "env": env.name,
+            "agent": {"version": env.version, "params": result_values(env.params)},
+            "train": [{"item": i.id, "digest": i.content_digest} for i in run.train],
+            "selection": [{"item": i.id, "digest": i.content_digest} for i in run.selection],
+            "target": dict(target.identity),
+            "seed": run.params.seed,
+            "seed_skill": {"text": run.seed_skill, "digest": text_digest(run.seed_skill)},
+            "counter": TOKEN_COUNTER,
+            "parent": run.parent,
+            **run.rollouts.scorer.consumed((*run.train, *run.selection)),
+        },
+    )
+    digest = text_digest(run.seed_skill)
+    run.history.append(
+        "skill.versioned",
+        {
+            "version": 0,
+            "parent": None,
+            "digest": digest,
+            "best": True,
+            "patch": None,
+            "candidate": None,
+            "gate": None,
+            "edits": [],
+            "not_applied": [],
+            "lines_added": 0,
+            "lines_removed": 0,
+            "tokens": count_tokens(run.seed_skill),
+        },
+    )
+    rollouts = await run.rollouts.all(run.selection, run.seed_skill, run.params.gate.repeats)
+    run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
+    run.history.flush()
+    scores = by_item(rollouts)
+    best = Best(run.seed_skill, 0, mean_of(run.gate_rule, scores))
+    return State(
+        skill=run.seed_skill,
+        version=0,
+        scores=scores,
+        best=best,
+        shortfall=with_shortfall({}, rollouts),
+    )
+
+
+async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Observation, ...]]:
+    """Roll out the step's batches with the current skill; return what may be reflected on."""
+    rollouts = await run.rollouts.all(run.train_items(step.items), state.skill)
+    run.history.append(
+        "rollouts.scored",
+        scored(rollouts, state.skill, "train", epoch=step.epoch, step=step.step)
+        | {
+            "batch": {
+                "rule": "seeded/1",
+                "size": run.params.batch_size,
+                "accumulation": run.params.accumulation,
+            }
+        },
+    )
+    seen = tuple(o for o in map(run.observe, rollouts) if o is not None)
+    pool = dict(state.pool) | {o.item.id: o for o in seen}
+    return replace(state, pool=pool), seen
+
+
+def decide_budget(run: Run, step: Step) -> int | None:
+    """Return and record the edit budget; the event carries only what the schedule read."""
+    params = run.params
+    # A whole document is taken or left: rewriting by minibatch has no budget to spend.
+    whole = params.update_mode == "full_rewrite_minibatch"
+    schedule = "none" if whole else params.lr_schedule
+    warmup = 0 if schedule == "none" else params.lr_warmup
+    budget = edit_budget(
+        step.step,
+        schedule=schedule,
+        lr=params.lr,
+        lr_min=params.lr_min,
+        total_steps=run.total_steps,
+        warmup=warmup,
+    )
+    data = {
+        "epoch": step.epoch,
+        "step": step.step,
+        "budget": budget,
+        "schedule": schedule,
+        "rule": f"{schedule}/1",
+        "reason": "whole documents have no edit budget" if whole else "",
+        "reply": None,
+    }
+    if schedule != "none":
+        data["lr"] = params.lr
+    if warmup:
+        data["warmup"] = warmup
+    if schedule in DECAYING:
+        data |= {"lr_min": params.lr_min, "total_steps": run.total_steps}
+    run.history.append("budget.decided", data)
+    return budget
+
+
+def first_record(step: Step, patches: Sequence[Patch]) -> StepRecord:
+    """Return the record of a step after reflection."""
+    return StepRecord(
+        epoch=step.epoch,
+        step=step.step,
+        failure_types=Counter(type for p in patches for type in p.failure_types.values()),
+        counts={"patches": len(patches), "proposed": sum(len(p.edits) for p in patches)},
+    )
+
+
+def with_candidate(
+    record: StepRecord,
+    merged: Patch | None,
+    selected: Sequence[Edit],
+    results: Sequence[EditResult],
+) -> StepRecord:
+    """Return the record of a step after its candidate was built."""
+    applied = sum(result.status is EditStatus.APPLIED for result in results)
+    n_merged = 0 if merged is None else len(merged.edits)
+    counts = {"merged": n_merged, "selected": len(selected), "applied": applied}
+    return replace(
+        record,
+        verdict="no_change",
+        edits=tuple(selected),
+        results=tuple(results),
+        counts=dict(record.counts) | counts,
+    )
+
+
+def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
+    """Record the end of a step and make the log durable."""
+    run.history.append(
+        "step.ended",
+        {
+            "epoch": record.epoch,
+            "step": record.step,
+            "result": record.verdict,
+            "reason": reason,
+            "counts": dict(record.counts) | {"replies_rejected": replies_rejected(run)},
+            "version": state.version,
+        },
+    )
+    run.history.flush()
+    run.say(record, state)
+    return replace(
+        state,
+        history=(*state.history, record),
+        tally=Counter(state.tally) + Counter([record.verdict]),
+        stalled=0 if record.verdict == "accepted" else state.stalled + 1,
+    )
+
+
+def replies_rejected(run: Run) -> int:
+    """Return how many optimizer replies this step had to throw away."""
+    count = 0
+    for event in reversed(run.history.events):
+        if event.type == "budget.decided" and "offered" not in event.data:
+            break
+        count += event.type == "reply.rejected"
+    return count
+
+
+def finish(run: Run, state: State, why: str) -> State:
+    """Record the end of the run."""
+    rule = run.gate_rule
+
+    def skill(text: str, version: int, mean: Fraction) -> dict[str, object]:
+        return {"version": version, "digest": text_digest(text), "score": float(mean)}
+
+    data = {
+        "best": skill(state.best.skill, state.best.version, state.best.mean),
+        "last": skill(state.skill, state.version, mean_of(rule, state.scores)),
+        "why": why,
+        "steps": len(state.history),
+        "accepted": state.tally.get("accepted", 0),
+        "rejected": state.tally.get("rejected", 0),
+        "indecisive": state.tally.get("indecisive", 0),
+        "totals": {name: sum(r.counts.get(name, 0) for r in state.history) for name in COUNTS},
+    }
+    if why == "patience":
+        data["patience"] = run.params.patience
+    run.history.append("run.finished", data)
+    run.history.flush()
+    return state

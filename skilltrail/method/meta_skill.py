@@ -1,0 +1,35 @@
+"""Meta skill: the optimizer's own compact memory of what kinds of edits fared well or badly.
+
+Written at the end of each epoch from the second, handed to all later optimizer calls. It is
+versioned as events and never part of the skill.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skilltrail.core.canon import text_digest
+from skilltrail.method.reflect import reject_reply
+from skilltrail.method.run import Run, State
+from skilltrail.optimizers.protocol import EpochView
+
+
+async def write_meta_skill(run: Run, state: State, view: EpochView) -> State:
+    """Ask for the memory, record it, and return the state that carries it."""
+    answer = await run.optimizer.remember(view)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch)
+    if answer.value is None:
+        return state
+    run.history.append(
+        "meta_skill.written",
+        {
+            "epoch": view.epoch,
+            "text": answer.value,
+            "digest": text_digest(answer.value),
+            "reasoning": answer.reason,
+            "rule": answer.rule,
+            "reply": answer.reply,
+        },
+    )
+    return replace(state, meta_skill=answer.value)

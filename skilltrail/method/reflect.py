@@ -1,0 +1,58 @@
+"""Reflect: the optimizer looks at train rollouts and proposes patches (the "gradient").
+
+One `patch.proposed` event per analyst, in minibatch order, never in order of arrival.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skilltrail.method.run import Run
+from skilltrail.optimizers.protocol import RejectedReply, StepView
+from skilltrail.skill.patch import Patch
+
+
+async def reflect(run: Run, view: StepView) -> list[Patch]:
+    """Return the recorded patches of this step; edits and patches carry their ids."""
+    answer = await run.optimizer.reflect(view)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    return [_record(run, view, patch) for patch in answer.value]
+
+
+def _record(run: Run, view: StepView, patch: Patch) -> Patch:
+    # Ids name the event that carries them: unique in a run, and readable in a diff.
+    seq = run.history.next_seq
+    edits = tuple(replace(edit, id=f"{seq}.{index}") for index, edit in enumerate(patch.edits))
+    patch = replace(patch, id=f"p{seq}", edits=edits)
+    run.history.append(
+        "patch.proposed",
+        {
+            "epoch": view.epoch,
+            "step": view.step,
+            "patch": patch.id,
+            "source": patch.source,
+            "items": list(patch.items),
+            "shown": dict(patch.shown),
+            "edits": [edit.to_json() for edit in patch.edits],
+            "reasoning": patch.reasoning,
+            "failure_types": dict(patch.failure_types),
+            "rule": None if patch.reply is not None else run.optimizer.tag,
+            "reply": patch.reply,
+        },
+    )
+    return patch
+
+
+def reject_reply(run: Run, rejected: RejectedReply, **where: int) -> None:
+    """Record an optimizer reply that could not be used; `where` is epoch and step."""
+    run.history.append(
+        "reply.rejected",
+        {
+            **where,
+            "stage": rejected.stage,
+            "reply": rejected.reply,
+            "message": rejected.message,
+            "then": rejected.then,
+        },
+    )

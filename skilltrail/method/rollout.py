@@ -1,0 +1,301 @@
+"""Rollouts: let the frozen agent, told a skill, do items; every rollout is a recorded fact.
+
+What is in the store costs nothing, so running again is how a run resumes, forks and replays.
+Results come back in item order, whatever order they arrived in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+from skilltrail.core.canon import digest, text_digest
+from skilltrail.core.errors import IncompleteError
+from skilltrail.core.item import Item
+from skilltrail.core.score import Outcome, Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Environment
+from skilltrail.method.scoring import Scorer
+from skilltrail.models.errors import (
+    GaveUp,
+    ModelConfigError,
+    ModelError,
+    TooLong,
+    UnseenRequest,
+)
+from skilltrail.models.judge import Judge
+from skilltrail.models.protocol import Model
+from skilltrail.params.knob import result_values
+from skilltrail.store.protocol import Store, gap_key
+
+# These end the run at once: trying further items would only repeat them.
+FATAL = (ModelConfigError, GaveUp, UnseenRequest)
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One rollout with its score.
+
+    `trajectory` is None when the outcome is missing; `repeat` counts from 0 where an item is
+    rolled out several times, else it is None. `judgement` is the fact key of what the judge
+    said, where one gave the score.
+    """
+
+    item: Item
+    key: str
+    score: Score
+    trajectory: Trajectory | None
+    repeat: int | None = None
+    judgement: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """Return the row that `rollouts.scored` records."""
+        repeat = {} if self.repeat is None else {"repeat": self.repeat}
+        judged = {} if self.judgement is None else {"judgement": self.judgement}
+        return (
+            repeat
+            | judged
+            | {
+                "item": self.item.id,
+                "outcome": self.score.outcome.value,
+                "hard": self.score.hard,
+                "soft": self.score.soft,
+                "reason": self.score.reason,
+                "key": self.key,
+            }
+        )
+
+
+class Counter(Protocol):
+    """Counts rollouts as they finish (usage file, progress bar)."""
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None: ...
+
+
+class Rollouts:
+    """Makes or recalls rollouts of one environment by one target.
+
+    Args:
+        gaps: the run's name. When it may go on with missing items (`min_coverage` < 1), a
+            gap is itself a fact of this run, so that reruns agree.
+        judge: who scores what no rule can; None = nobody.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        target: Model,
+        store: Store,
+        counter: Counter,
+        *,
+        gaps: str = "",
+        min_coverage: float = 1.0,
+        judge: Judge | None = None,
+    ) -> None:
+        self.env, self.target, self.store, self.counter = env, target, store, counter
+        self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
+        self._gaps = gaps if min_coverage < 1 else None
+        self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
+
+    def key(self, item: Item, skill: str, repeat: int = 0) -> str:
+        """Return the fact key: all that determines the rollout, and neither gold nor place."""
+        return digest(
+            "rollout/1",
+            {
+                "agent": self._agent,
+                "item": item.input_digest,
+                "skill": text_digest(skill),
+                "target": dict(self.target.identity),
+                "shown": [self.target.style, sorted(self.target.abilities)],
+                "repeat": repeat,
+            },
+        )
+
+    async def all(self, items: Sequence[Item], skill: str, repeats: int = 1) -> list[Rollout]:
+        """Return the rollouts of `items`, in their order, `repeats` of each.
+
+        Raises:
+            IncompleteError: more have no reply than this run may go on without.
+        """
+        done = [rollout async for rollout in self.in_order(items, skill, repeats)]
+        self.require(done)
+        return done
+
+    def require(self, rollouts: Sequence[Rollout]) -> None:
+        """Raise when more rollouts are missing than this run may go on without."""
+        missing = [r for r in rollouts if r.score.outcome is Outcome.MISSING]
+        if len(rollouts) - len(missing) >= self.min_coverage * len(rollouts):
+            return
+        leave = (
+            f" (gate.min_coverage is {self.min_coverage:g})" if self.min_coverage < 1 else ""
+        )
+        raise IncompleteError(
+            f"{len(missing)} of {len(rollouts)} rollouts got no reply{leave}, "
+            f"first item {missing[0].item.id!r}",
+            missing[0].score.reason,
+            "Nothing was scored 0 for it and everything paid for is kept: "
+            "mend the cause and run the same command again",
+        )
+
+    async def in_order(
+        self, items: Iterable[Item], skill: str, repeats: int = 1
+    ) -> AsyncGenerator[Rollout, None]:
+        """Yield rollouts in item order, the repeats of an item together.
+
+        `target.workers` are in flight.
+
+        When the caller stops early, what is in flight is finished into the store.
+
+        Raises:
+            ParamError: an item needs a judge and there is none.
+        """
+        todo = deque((item, repeat) for item in items for repeat in range(repeats))
+        self.scorer.require_judge(item for item, _ in todo)
+        window: deque[asyncio.Task[Rollout]] = deque()
+        running: set[asyncio.Task[Rollout]] = set()
+        # Told by each task once: `asyncio.wait` would look at all that run for each that ends.
+        finished: asyncio.Queue[asyncio.Task[Rollout]] = asyncio.Queue()
+        try:
+            while True:
+                # What is recorded comes first and alone: a caller that stops within it, as a
+                # rerun does, has no call made for the items beyond.
+                while todo and not window and self._recorded(*todo[0], skill):
+                    item, repeat = todo.popleft()
+                    told = None if repeats == 1 else repeat
+                    yield await self._one(item, skill, repeat, told)
+                while todo and len(running) < self.target.workers:
+                    item, repeat = todo.popleft()
+                    told = None if repeats == 1 else repeat
+                    task = asyncio.create_task(self._one(item, skill, repeat, told))
+                    task.add_done_callback(finished.put_nowait)
+                    window.append(task)
+                    running.add(task)
+                if not window:
+                    return
+                if window[0].done():
+                    running.discard(window[0])
+                    yield window.popleft().result()
+                    continue
+                ended = await finished.get()
+                running.discard(ended)
+                _raise_fatal(ended)
+        except asyncio.CancelledError:
+            for task in window:
+                task.cancel()
+            raise
+        finally:
+            await asyncio.gather(*window, return_exceptions=True)
+
+    def _recorded(self, item: Item, repeat: int, skill: str) -> bool:
+        """Say whether this rollout and its judgement are in the store, or that this run goes
+        on without it."""
+        key = self.key(item, skill, repeat)
+        if self._gaps is not None and self.store.has_many([gap_key(self._gaps, key)]):
+            return True
+        if not self.scorer.needs_judge(item):
+            return bool(self.store.has_many([key]))
+        fact = self.store.get(key)
+        if fact is None:
+            return False
+        judgement = self.scorer.judgement(item, Trajectory.from_json(fact["trajectory"]))
+        return judgement is None or bool(self.store.has_many([judgement]))
+
+    async def _one(self, item: Item, skill: str, repeat: int, told: int | None) -> Rollout:
+        key = self.key(item, skill, repeat)
+        gap = None if self._gaps is None else gap_key(self._gaps, key)
+        if gap is not None and (known := self.store.get(gap)) is not None:
+            return Rollout(item, key, Score.missing(known["reason"]), None, told)
+        try:
+            trajectory = await self._trajectory(item, skill, key)
+            score = await self.scorer.score(item, trajectory)
+        except FATAL:
+            raise
+        except ModelError as error:
+            if gap is not None:
+                await self.store.put("gap", gap, {"reason": str(error)})
+            return Rollout(item, key, Score.missing(str(error)), None, told)
+        judgement = self.scorer.judgement(item, trajectory)
+        return Rollout(item, key, score, trajectory, told, judgement)
+
+    async def _trajectory(self, item: Item, skill: str, key: str) -> Trajectory:
+        """Return what the agent did, made or recalled, and count it."""
+        try:
+            made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
+        except FATAL:
+            raise
+        except ModelError:
+            self.counter.count(None, reused=False)
+            raise
+        trajectory = Trajectory.from_json(made.value["trajectory"])
+        self.counter.count(trajectory, reused=made.reused)
+        return trajectory
+
+    async def _make(self, item: Item, skill: str) -> dict[str, Any]:
+        try:
+            trajectory = await self.env.rollout(item, skill, self.target)
+        except TooLong:
+            trajectory = Trajectory((), "", ending="too_long")
+        return {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
+
+
+def by_item(rollouts: Sequence[Rollout]) -> dict[str, Score]:
+    """Return one score per item: that of its only rollout, or the mean over its repeats."""
+    found: dict[str, list[Score]] = {}
+    for rollout in rollouts:
+        found.setdefault(rollout.item.id, []).append(rollout.score)
+    return {id: mean_score(scores) for id, scores in found.items()}
+
+
+def mean_score(scores: Sequence[Score]) -> Score:
+    """Return the mean of the scored ones, or the first when there is but one or none."""
+    present = [score for score in scores if score.outcome is Outcome.SCORED]
+    if len(scores) == 1 or not present:
+        return scores[0]
+    hard = mean([score.hard for score in present if score.hard is not None])
+    soft = mean([score.soft for score in present if score.soft is not None])
+    assert hard is not None
+    return Score.scored(hard, soft, f"mean of {len(present)}")
+
+
+def with_shortfall(
+    known: Mapping[str, Fraction], rollouts: Sequence[Rollout]
+) -> dict[str, Fraction]:
+    """Return `known` plus what the hard score of each of `rollouts` lacked to 1, by item."""
+    total = dict(known)
+    for rollout in rollouts:
+        if rollout.score.hard is not None:
+            lost = 1 - Fraction(rollout.score.hard)
+            total[rollout.item.id] = total.get(rollout.item.id, Fraction(0)) + lost
+    return total
+
+
+def scored(
+    rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int | str
+) -> dict[str, Any]:
+    """Return the data of a `rollouts.scored` event; means are over the scored items only."""
+    hard = [r.score.hard for r in rollouts if r.score.hard is not None]
+    soft = [r.score.soft for r in rollouts if r.score.soft is not None]
+    return {
+        **where,
+        "purpose": purpose,
+        "skill": text_digest(skill),
+        "items": [r.row() for r in rollouts],
+        "coverage": {"scored": len(hard), "asked": len(rollouts)},
+        "mean_hard": mean(hard),
+        "mean_soft": mean(soft),
+    }
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Return the exactly summed mean, or None of nothing."""
+    return float(sum(map(Fraction, values), Fraction(0)) / len(values)) if values else None
+
+
+def _raise_fatal(task: asyncio.Task[Rollout]) -> None:
+    error = task.exception()
+    if error is not None:
+        raise error

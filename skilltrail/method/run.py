@@ -1,0 +1,172 @@
+"""A run: what the method's verbs work with, and the state that passes from step to step.
+
+`Run` holds what stays the same (params, data, the doors to models, store and history);
+`State` is frozen, and each step returns the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Protocol
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.history.log.events import Event
+from skilltrail.method.gate import GateRule
+from skilltrail.method.rollout import Rollout, Rollouts
+from skilltrail.method.schedule import Step, plan_epoch, steps_per_epoch
+from skilltrail.optimizers.protocol import Observation, Optimizer, StepRecord, StepView
+from skilltrail.params.fields import Params
+
+
+class History(Protocol):
+    """Where events go: appended in order, made durable at the end of each step."""
+
+    events: list[Event]
+
+    @property
+    def next_seq(self) -> int: ...
+
+    def append(self, type: str, data: Mapping[str, Any]) -> Event: ...
+
+    def flush(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Run:
+    """All that a run needs and never changes."""
+
+    params: Params
+    train: tuple[Item, ...]
+    selection: tuple[Item, ...]
+    seed_skill: str
+    rollouts: Rollouts
+    optimizer: Optimizer
+    history: History
+    parent: str | None = None
+    say: Callable[[StepRecord, State], None] = lambda record, state: None
+
+    @property
+    def gate_rule(self) -> GateRule:
+        return gate_rule(self.params)
+
+    @property
+    def total_steps(self) -> int:
+        params = self.params
+        return params.epochs * steps_per_epoch(
+            len(self.train), params.batch_size, params.accumulation
+        )
+
+    def plan(self, epoch: int) -> list[Step]:
+        """Return the steps of one epoch (1-based)."""
+        return plan_epoch(
+            [item.id for item in self.train],
+            seed=self.params.seed,
+            epoch=epoch,
+            batch_size=self.params.batch_size,
+            accumulation=self.params.accumulation,
+        )
+
+    def train_items(self, ids: tuple[str, ...]) -> list[Item]:
+        by_id = {item.id: item for item in self.train}
+        return [by_id[id] for id in ids]
+
+    def observe(self, rollout: Rollout) -> Observation | None:
+        """Return what the optimizer may see of a train rollout; None when it is missing."""
+        if rollout.trajectory is None:
+            return None
+        feedback = getattr(self.rollouts.env, "feedback", None)
+        said = None if feedback is None else feedback(rollout.item, rollout.trajectory)
+        return Observation(
+            item=rollout.item,
+            trajectory=rollout.trajectory,
+            score=rollout.score,
+            key=rollout.key,
+            reference=self.rollouts.env.reference(rollout.item),
+            feedback=said,
+        )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best skill so far: highest full score on the selection split."""
+
+    skill: str
+    version: int
+    mean: Fraction
+
+
+@dataclass(frozen=True)
+class State:
+    """What a step starts from.
+
+    Attributes:
+        version: number of accepted changes so far; version 0 is the seed skill.
+        scores: the current skill's score of every selection item.
+        shortfall: what selection items lacked to a hard 1, summed over all evaluations so far.
+        pool: latest observation of every train item rolled out so far.
+        tally: how many steps ended in each way.
+        stalled: steps since the last acceptance.
+        epoch_skill: the skill at the end of the epoch before ("" in the first).
+        guidance_fate: how the last slow update fared: a verdict, or "".
+        meta_skill: the optimizer-side memory.
+    """
+
+    skill: str
+    version: int
+    scores: Mapping[str, Score]
+    best: Best
+    shortfall: Mapping[str, Fraction] = field(default_factory=dict)
+    pool: Mapping[str, Observation] = field(default_factory=dict)
+    history: tuple[StepRecord, ...] = ()
+    tally: Mapping[str, int] = field(default_factory=dict)
+    stalled: int = 0
+    epoch_skill: str = ""
+    guidance_fate: str = ""
+    meta_skill: str = ""
+
+    @property
+    def digest(self) -> str:
+        return text_digest(self.skill)
+
+
+def gate_rule(params: Params) -> GateRule:
+    """Return the gate's settings from params; `use_gate: false` is the rule `none`."""
+    gate = params.gate
+    return GateRule(
+        rule=gate.rule if params.use_gate else "none",
+        metric=gate.metric,
+        mixed_weight=gate.mixed_weight,
+        alpha=gate.alpha,
+        tolerance=gate.tolerance,
+        prefer_shorter=gate.prefer_shorter,
+        min_items=gate.min_items,
+        min_coverage=gate.min_coverage,
+    )
+
+
+def view_of(
+    run: Run,
+    state: State,
+    step: Step,
+    budget: int | None,
+    observations: tuple[Observation, ...],
+) -> StepView:
+    """Return what the optimizer may know at this step."""
+    return StepView(
+        epoch=step.epoch,
+        step=step.step,
+        seed=run.params.seed,
+        skill=state.skill,
+        budget=budget,
+        observations=observations,
+        pool=state.pool,
+        history=state.history,
+        meta_skill=state.meta_skill,
+        max_skill_tokens=run.params.max_skill_tokens if run.params.max_skill_tokens else None,
+        success_threshold=run.params.reflect.success_threshold,
+        update_mode=run.params.update_mode,
+    )

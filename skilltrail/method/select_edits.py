@@ -1,0 +1,78 @@
+"""Select: keep at most the step's edit budget (the learning rate) of the merged edits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skilltrail.method.reflect import reject_reply
+from skilltrail.method.run import Run
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+
+
+async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
+    """Return the selected edits, best first, and record what was left out and why.
+
+    A budget that covers every edit, or none, asks nobody for a ranking.
+    """
+    if run.params.lr_schedule == "autonomous" and view.budget is not None:
+        view = await choose_budget(run, view, merged)
+    edits, budget = merged.edits, view.budget
+    if budget is None or len(edits) <= budget:
+        answer = Answer(list(range(len(edits))), "the budget covers every edit", "all/1")
+    elif budget == 0:
+        answer = Answer([], "the budget is 0", "all/1")
+    else:
+        answer = await run.optimizer.rank(view, edits)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    order = answer.value
+    selected = [edits[index] for index in (order if budget is None else order[:budget])]
+    chosen = {edit.id for edit in selected}
+    run.history.append(
+        "edits.selected",
+        {
+            "epoch": view.epoch,
+            "step": view.step,
+            "patch": merged.id,
+            "budget": budget,
+            "selected": [edit.id for edit in selected],
+            "left_out": [
+                {"edit": edit.id, "reason": "beyond the edit budget"}
+                for edit in edits
+                if edit.id not in chosen
+            ],
+            "rule": answer.rule,
+            "reason": answer.reason,
+            "reply": answer.reply,
+        },
+    )
+    return selected
+
+
+async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
+    """Let the optimizer choose how many merged edits to apply; return the view that says so.
+
+    An answer that cannot be used leaves the scheduled budget, and the event says so.
+    """
+    assert view.budget is not None
+    answer = await run.optimizer.choose_budget(view, merged.edits)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    most = min(view.budget, len(merged.edits))
+    budget = most if answer.value is None else min(answer.value, most)
+    run.history.append(
+        "budget.decided",
+        {
+            "epoch": view.epoch,
+            "step": view.step,
+            "budget": budget,
+            "schedule": "autonomous",
+            "rule": "scheduled/1" if answer.value is None else "autonomous/1",
+            "offered": len(merged.edits),
+            "reason": answer.reason,
+            "reply": answer.reply,
+        },
+    )
+    return replace(view, budget=budget)

@@ -1,0 +1,77 @@
+"""Slow update: at the end of an epoch, guidance in a protected region (the method's momentum).
+
+The optimizer sees how train items fared under the skill of an epoch ago and the current one,
+its earlier guidance and what became of it. Its new guidance is a candidate like any other and
+passes the gate; in mode `force` it is kept whatever its scores, measured in full all the same,
+so that a score never belongs to another text. (SkillOpt keeps it unmeasured by default.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from skilltrail.method.evaluate_candidate import judge_candidate
+from skilltrail.method.reflect import reject_reply
+from skilltrail.method.run import Run, State
+from skilltrail.method.update import record_candidate
+from skilltrail.optimizers.protocol import EpochView, StepRecord
+from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.edit import Edit
+
+REGION = "slow_update"
+
+
+async def slow_update(run: Run, state: State, view: EpochView) -> State:
+    """Ask for guidance and judge it; return the state after the verdict."""
+    answer = await run.optimizer.guide(view)
+    for reply in answer.rejected:
+        reject_reply(run, reply, epoch=view.epoch)
+    if answer.value is None or answer.value == view.guidance:
+        return state
+    step = state.history[-1].step
+    seq = run.history.next_seq
+    items = tuple(pair.item.id for pair in view.pairs)
+    edit = Edit(
+        "write_region",
+        target=REGION,
+        content=answer.value,
+        kind="guidance",
+        reason=answer.reason,
+        items=items,
+        id=f"{seq}.0",
+    )
+    run.history.append(
+        "slow_update.proposed",
+        {
+            "epoch": view.epoch,
+            "step": step,
+            "patch": f"p{seq}",
+            "mode": run.params.slow_update.mode,
+            "edits": [edit.to_json()],
+            "reasoning": answer.reason,
+            "items": list(items),
+            "rule": answer.rule,
+            "reply": answer.reply,
+        },
+    )
+    candidate = apply_edits(state.skill, [edit], owner=REGION)
+    built = record_candidate(
+        run,
+        state,
+        candidate,
+        epoch=view.epoch,
+        step=step,
+        patch=f"p{seq}",
+        source="slow_update",
+    )
+    if not built.usable:
+        return replace(state, guidance_fate="no_change")
+    state, record = await judge_candidate(
+        run,
+        state,
+        built,
+        StepRecord(view.epoch, step),
+        source="slow_update",
+        force=run.params.slow_update.mode == "force",
+    )
+    return replace(state, guidance_fate=record.verdict)

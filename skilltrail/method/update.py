@@ -1,0 +1,140 @@
+"""Update: make the candidate of the selected edits.
+
+    patch                      the edits are applied to the current skill
+    rewrite_from_suggestions   the optimizer writes a whole document from the suggestions
+    full_rewrite_minibatch     the one merged edit is a whole document
+
+Protected regions survive byte for byte in every mode. Nothing is evaluated here. A candidate
+that is not a well-formed document, or too long, is recorded with its faults and goes no
+further; the text that the gate scores is the text that is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.tokens import count_tokens
+from skilltrail.history.ask.lines import packed
+from skilltrail.method.reflect import reject_reply
+from skilltrail.method.run import Run, State
+from skilltrail.optimizers.protocol import StepView
+from skilltrail.skill.apply import TAG as APPLY
+from skilltrail.skill.apply import Candidate, apply_edits
+from skilltrail.skill.candidate import composed
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+from skilltrail.skill.rewrite import TAG as REWRITE
+from skilltrail.skill.rewrite import rewrite
+
+
+@dataclass(frozen=True)
+class Built:
+    """A recorded candidate. `event` is the sequence number of its `candidate.built`."""
+
+    candidate: Candidate
+    faults: tuple[str, ...]
+    patch: str
+    event: int
+
+    @property
+    def usable(self) -> bool:
+        """True when it differs from its parent and is a well-formed document."""
+        return self.candidate.changed and not self.faults
+
+
+async def make_candidate(
+    run: Run,
+    state: State,
+    view: StepView,
+    merged: Patch | None,
+    edits: Sequence[Edit],
+    notes: Edit | None,
+) -> Built:
+    """Build and record the step's candidate in the run's update mode, notes included.
+
+    Args:
+        merged: the patch that `edits` were selected from; None when only notes are new.
+    """
+    mode, reply, rule = view.update_mode, None, REWRITE
+    candidate = apply_edits(state.skill, ())
+    if mode == "patch":
+        candidate, rule = apply_edits(state.skill, edits), APPLY
+    elif mode == "full_rewrite_minibatch" and edits:
+        candidate = rewrite(state.skill, edits[0].content, edits[0].id)
+    elif mode == "rewrite_from_suggestions" and edits:
+        answer = await run.optimizer.rewrite(view, edits)
+        for rejected in answer.rejected:
+            reject_reply(run, rejected, epoch=view.epoch, step=view.step)
+        reply = answer.reply
+        if answer.value is not None:
+            # The text first stands in the event that follows, so that event names the edit.
+            candidate = rewrite(state.skill, answer.value, f"{run.history.next_seq}.0")
+    if notes is not None:
+        noted = apply_edits(candidate.text, [notes], owner=notes.target)
+        candidate = composed(candidate, noted)
+    return record_candidate(
+        run,
+        state,
+        candidate,
+        epoch=view.epoch,
+        step=view.step,
+        patch=_patch_id(merged, notes),
+        mode=mode,
+        rule=rule,
+        reply=reply,
+    )
+
+
+def record_candidate(
+    run: Run,
+    state: State,
+    candidate: Candidate,
+    *,
+    epoch: int,
+    step: int,
+    patch: str,
+    source: str = "step",
+    mode: str = "patch",
+    rule: str = APPLY,
+    reply: str | None = None,
+) -> Built:
+    """Record a candidate with its faults; the whole text too, where a diff is no edit."""
+    faults = candidate.faults + _too_long(run, candidate)
+    event = run.history.append(
+        "candidate.built",
+        {
+            "epoch": epoch,
+            "step": step,
+            "source": source,
+            "mode": mode,
+            "parent": state.digest,
+            "candidate": text_digest(candidate.text),
+            "results": [result.to_json() for result in candidate.results],
+            "faults": list(faults),
+            "diff": candidate.diff,
+            "sources": packed(candidate.sources),
+            "tokens": count_tokens(candidate.text),
+            "rule": rule,
+            "reply": reply,
+            **({} if mode == "patch" else {"text": candidate.text}),
+        },
+    )
+    return Built(candidate, faults, patch, event.seq)
+
+
+def _patch_id(merged: Patch | None, notes: Edit | None) -> str:
+    """Return the id of the patch that the candidate comes from: `p<seq>` of its event."""
+    if merged is not None:
+        return merged.id
+    assert notes is not None
+    return f"p{notes.id.split('.')[0]}"
+
+
+def _too_long(run: Run, candidate: Candidate) -> tuple[str, ...]:
+    """Return the fault of a candidate over the size limit; one that shrinks is let through."""
+    most, tokens = run.params.max_skill_tokens, count_tokens(candidate.text)
+    if not most or tokens <= most or tokens < count_tokens(candidate.parent):
+        return ()
+    return (f"{tokens} tokens are more than max_skill_tokens allows ({most})",)

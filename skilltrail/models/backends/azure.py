@@ -1,0 +1,129 @@
+"""Azure OpenAI by the official SDK, with three ways to sign in.
+
+`api_key`; `azure_cli` (the login of the `az` program); `managed_identity` (of the machine, or
+of `client_id`). The last two need the package azure-identity (`skilltrail[azure]`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+
+from skilltrail.core.errors import ParamError
+from skilltrail.models.backends.openai_clients import timeout_of, wire_for
+from skilltrail.models.backends.openai_wire import Dialect
+from skilltrail.models.backends.sdk import http_client
+from skilltrail.models.client.backend import Wire
+from skilltrail.models.client.classify import Endpoint
+from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.models.registry import default_workers, require_key
+from skilltrail.params.model_options import RoleOptions
+
+TokenProvider = Callable[[], Awaitable[str]]
+# Where an identity token may go; a token sent elsewhere would be a stolen login.
+AZURE_HOSTS = (
+    ".azure.com",
+    ".azure.us",
+    ".azure.cn",
+    ".azure-api.net",
+)
+
+
+def azure_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
+    """Return the wire to the role's own Azure endpoint and deployment."""
+    azure = options.azure
+    common: dict[str, Any] = {
+        "azure_endpoint": azure.endpoint,
+        "azure_deployment": azure.deployment,
+        "api_version": azure.api_version,
+        "timeout": timeout_of(options),
+        "max_retries": 0,
+        "http_client": http_client(openai, default_workers(options)),
+    }
+    dialect = Dialect(cap="max_completion_tokens")
+    if azure.auth == "api_key":
+        key = require_key(endpoint, environ)
+        client = openai.AsyncAzureOpenAI(api_key=key, **common)
+        return wire_for(client, options, endpoint, dialect)
+    require_azure_host(endpoint.role, str(azure.endpoint))
+    credential = credential_for(options)
+    client = openai.AsyncAzureOpenAI(
+        azure_ad_token_provider=token_provider(credential, options, endpoint), **common
+    )
+    return SignedIn(wire_for(client, options, endpoint, dialect), credential)
+
+
+def require_azure_host(role: str, url: str) -> None:
+    """Refuse to send an identity token anywhere but to Azure over HTTPS.
+
+    Raises:
+        ParamError: another host or scheme.
+    """
+    parts = urlsplit(url)
+    host = parts.hostname
+    if parts.scheme != "https" or host is None or not host.endswith(AZURE_HOSTS):
+        raise ParamError(
+            f"{role}.azure.endpoint",
+            f"{parts.scheme}://{host} would receive an identity token",
+            f"Use an https:// URL whose host ends with {', '.join(AZURE_HOSTS)}, "
+            "or azure.auth: api_key",
+        )
+
+
+def credential_for(options: RoleOptions) -> Any:
+    """Return the azure-identity credential of the chosen way to sign in.
+
+    Raises:
+        ModelConfigError: azure-identity is not installed.
+    """
+    try:
+        from azure.identity.aio import AzureCliCredential, ManagedIdentityCredential
+    except ImportError as error:
+        raise ModelConfigError(
+            f"azure.auth: {options.azure.auth}",
+            "the package azure-identity is missing",
+            "Install it: pip install 'skilltrail[azure]'",
+        ) from error
+    if options.azure.auth == "azure_cli":
+        return AzureCliCredential()
+    if options.azure.client_id is not None:
+        return ManagedIdentityCredential(client_id=options.azure.client_id)
+    return ManagedIdentityCredential()
+
+
+def token_provider(credential: Any, options: RoleOptions, endpoint: Endpoint) -> TokenProvider:
+    """Return the function that the SDK asks for a token before each call."""
+    from azure.core.exceptions import AzureError
+
+    async def token() -> str:
+        try:
+            found = await credential.get_token(options.azure.scope)
+        except AzureError as error:
+            raise ModelConfigError(
+                f"{endpoint.role}: sign in to Azure by {options.azure.auth}",
+                str(error),
+                "Run `az login`"
+                if options.azure.auth == "azure_cli"
+                else f"Check {endpoint.role}.azure.client_id and the machine's identity",
+            ) from error
+        return str(found.token)
+
+    return token
+
+
+class SignedIn:
+    """A wire that owns a credential and closes it."""
+
+    def __init__(self, wire: Wire, credential: Any) -> None:
+        self._wire, self._credential = wire, credential
+
+    async def send(self, request: Request, decoding: Decoding) -> Reply:
+        return await self._wire.send(request, decoding)
+
+    async def close(self) -> None:
+        await self._wire.close()
+        await self._credential.close()

@@ -1,0 +1,105 @@
+"""A model that only repeats what was recorded, for tests and audits.
+
+An unseen request is an error that shows the recorded request nearest to it, so that a golden
+run that drifted says where.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from skilltrail.models.client.identity import identity_of
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.params.model_options import RoleOptions
+
+_SHOWN_CHARS = 300
+_COMPARED_CHARS = 4000
+
+
+class Records(Protocol):
+    """Recorded calls."""
+
+    def reply(self, key: str) -> Mapping[str, Any] | None:
+        """Return the recorded reply (`Reply.to_json`) of this call key, or None."""
+
+    def requests(self) -> Iterable[Mapping[str, Any]]:
+        """Return the recorded requests (`Request.to_json`), for error messages."""
+
+
+class RecordedCalls:
+    """Records in a plain list of {"request", "reply"}, all made by one model."""
+
+    def __init__(self, calls: Iterable[Mapping[str, Any]], identity: Mapping[str, Any]) -> None:
+        self._replies: dict[str, Mapping[str, Any]] = {}
+        self._requests: list[Mapping[str, Any]] = []
+        for call in calls:
+            self._replies[Request.from_json(call["request"]).key(identity)] = call["reply"]
+            self._requests.append(call["request"])
+
+    def reply(self, key: str) -> Mapping[str, Any] | None:
+        return self._replies.get(key)
+
+    def requests(self) -> Iterable[Mapping[str, Any]]:
+        return self._requests
+
+
+class ReplayModel:
+    """Answers from records only. With `replays` set it has that backend's identity, so it finds
+    the facts of a real run."""
+
+    style = "chat"
+    workers = 1
+
+    def __init__(self, role: str, options: RoleOptions, records: Records) -> None:
+        self._role, self._records = role, records
+        self.identity = identity_of(options)
+        self.style = "completion" if options.api == "completions" else "chat"
+        listed = options.abilities
+        self.abilities = frozenset(("schema", "tools", "vision") if listed is None else listed)
+
+    async def complete(self, request: Request) -> Reply:
+        recorded = self._records.reply(request.key(self.identity))
+        if recorded is not None:
+            return Reply.from_json(recorded)
+        raise UnseenRequest(
+            f"{self._role}: replay of a recorded answer",
+            self._nearest(request),
+            "Record it with the real backend, or undo the change that made the request differ",
+        )
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    def _nearest(self, request: Request) -> str:
+        """Return a sentence with the nearest recorded request and where it first differs."""
+        wanted = _text(request.to_json())
+        best, best_ratio = "", -1.0
+        for recorded in self._records.requests():
+            text = _text(recorded)
+            matcher = difflib.SequenceMatcher(
+                None, wanted[:_COMPARED_CHARS], text[:_COMPARED_CHARS]
+            )
+            if matcher.real_quick_ratio() > best_ratio and matcher.quick_ratio() > best_ratio:
+                ratio = matcher.ratio()
+                if ratio > best_ratio:
+                    best, best_ratio = text, ratio
+        if best_ratio < 0:
+            return "this request is not recorded, and nothing else is either"
+        at = next(
+            (i for i, (a, b) in enumerate(zip(wanted, best, strict=False)) if a != b),
+            min(len(wanted), len(best)),
+        )
+        start = max(0, at - 40)
+        return (
+            f"this request is not recorded; the nearest one is {best_ratio:.0%} alike and "
+            f"first differs at character {at}: asked {wanted[start : start + _SHOWN_CHARS]!r}, "
+            f"recorded {best[start : start + _SHOWN_CHARS]!r}"
+        )
+
+
+def _text(request: Mapping[str, Any]) -> str:
+    return json.dumps(request, ensure_ascii=False, sort_keys=True)

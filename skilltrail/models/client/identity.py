@@ -1,0 +1,117 @@
+"""Which model answered: what goes into fact keys besides the request.
+
+Labels and settings, never a URL, a path, a key, a time limit or a number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import Any
+
+from skilltrail.models.protocol import Decoding
+from skilltrail.params.model_options import HARNESS_BACKENDS, RoleOptions
+
+OFFICIAL_PROVIDERS = {
+    "openai": "openai",
+    "azure": "azure",
+    "anthropic": "anthropic",
+    "vllm": "vllm",
+    "codex_exec": "codex",
+    "claude_exec": "claude-code",
+    "exec": "exec",
+    "replay": "replay",
+}
+
+
+def own_decoding(options: RoleOptions) -> Decoding:
+    """Return the decoding that params set for this role."""
+    return Decoding(
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+        top_p=options.top_p,
+        stop=options.stop,
+        seed=options.seed,
+        effort=options.effort,
+    )
+
+
+def provider_label(options: RoleOptions) -> str:
+    """Return the recorded name of the endpoint."""
+    if options.provider is not None:
+        return options.provider
+    if options.backend == "minimax":
+        return f"minimax-{options.region}"
+    return OFFICIAL_PROVIDERS.get(options.backend, options.backend)
+
+
+def resolved_api(options: RoleOptions) -> tuple[str, str]:
+    """Return the API that is spoken and the reason, a phrase for `doctor`."""
+    if options.api != "auto":
+        return options.api, "set in params"
+    if options.backend != "openai":
+        return "chat", f"the {options.backend} backend speaks it"
+    if options.base_url is not None:
+        return "chat", "most compatible servers know it best"
+    if options.seed is not None or options.stop:
+        return "chat", "the responses API takes neither seed nor stop"
+    return "responses", "the provider's own recommendation"
+
+
+def identity_of(options: RoleOptions) -> dict[str, Any]:
+    """Return the identity of a role's model (all backends but `local`, which digests its file).
+
+    A `replay` model with `replays` set has the identity of what it replays.
+    """
+    if options.backend == "replay" and options.replays is not None:
+        return identity_of(replace(options, backend=options.replays, replays=None))
+    identity: dict[str, Any] = {
+        "backend": options.backend,
+        "provider": provider_label(options),
+        "model": options.model,
+        "decoding": own_decoding(options).to_json(),
+    }
+    if options.omit:
+        identity["omit"] = sorted(options.omit)
+    if options.thinking != "server_default":
+        identity["thinking"] = options.thinking
+    if options.backend in ("openai", "azure", "vllm", "minimax"):
+        identity["api"] = resolved_api(options)[0]
+    if options.backend == "azure" and options.azure.deployment is not None:
+        identity["deployment"] = options.azure.deployment
+    if options.backend in HARNESS_BACKENDS:
+        identity["harness"] = _harness(options)
+    return identity
+
+
+def _harness(options: RoleOptions) -> dict[str, Any]:
+    harness = options.exec
+    if options.backend == "exec":
+        return {
+            "argv": [_name(word) for word in harness.argv],
+            "system_args": [_name(word) for word in harness.system_args],
+            "parser": harness.parser,
+            "text_field": harness.text_field,
+        }
+    if options.backend == "codex_exec":
+        return {
+            "sandbox": harness.sandbox,
+            "network": harness.network,
+            "web_search": harness.web_search,
+            "approval_policy": harness.approval_policy,
+            "profile": harness.profile,
+            "sdk": harness.use_sdk,
+        }
+    return {
+        "tools": list(harness.tools),
+        "sandbox": harness.sandbox,
+        "max_turns": harness.max_turns,
+        "max_thinking_tokens": harness.max_thinking_tokens,
+        "profile": harness.profile,
+        "sdk": harness.use_sdk,
+    }
+
+
+def _name(word: str) -> str:
+    """Return a command word, an absolute path reduced to its last part."""
+    return os.path.basename(word) if os.path.isabs(word) else word

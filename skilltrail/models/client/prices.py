@@ -1,0 +1,71 @@
+"""What a role's tokens cost: from params, else from the price table, else unknown.
+
+Unknown is said, never counted as nothing. The local model is free by nature; a compatible
+endpoint of one's own is not known to be: `price: {input: 0, output: 0}` says so.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from skilltrail.core.errors import ParamError
+from skilltrail.models.client.usage import FREE, Price
+from skilltrail.params.model_options import PriceOptions, RoleOptions
+
+# A dated release of a listed model: gpt-4o-2024-08-06, claude-sonnet-4-20250514.
+_RELEASE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+
+
+@lru_cache(maxsize=1)
+def price_table() -> dict[str, Price]:
+    """Return the shipped price list by model name."""
+    text = (
+        resources.files("skilltrail.models.client")
+        .joinpath("prices.yaml")
+        .read_text(encoding="utf-8")
+    )
+    models: dict[str, Any] = YAML(typ="safe").load(text)["models"]
+    return {
+        name: Price.of(row["input"], row["output"], row["cached"], row.get("written"))
+        for name, row in models.items()
+    }
+
+
+def price_of(role: str, options: RoleOptions) -> Price | None:
+    """Return the role's price, or None when nobody said what it is.
+
+    Raises:
+        ParamError: only one of the two prices is set.
+    """
+    own = options.price
+    if own.input is not None and own.output is not None:
+        return Price.of(own.input, own.output, own.cached, own.written)
+    if own != PriceOptions():
+        raise ParamError(f"{role}.price", "incomplete", "Set both `input` and `output`")
+    if options.backend in ("local", "replay"):
+        return FREE
+    if options.base_url is not None:
+        return None
+    return price_table().get(_RELEASE.sub("", options.model))
+
+
+def require_price(role: str, options: RoleOptions) -> Price | None:
+    """Return the price, refusing a money limit over a model whose price is unknown.
+
+    Raises:
+        ParamError: `budget.usd` is set, the price is unknown and nobody allowed that.
+    """
+    price = price_of(role, options)
+    if price is None and options.budget.usd is not None and not options.budget.allow_unpriced:
+        raise ParamError(
+            f"{role}.budget.usd",
+            f"{options.budget.usd:g} is set, but the price of {options.model!r} is unknown",
+            f"Set {role}.price.input and {role}.price.output (USD for a million tokens), or "
+            f"{role}.budget.allow_unpriced: true (--allow-unpriced) to run without the limit",
+        )
+    return price

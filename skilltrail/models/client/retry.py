@@ -1,0 +1,119 @@
+"""When a failed call is made again, and when the run stops trying.
+
+One request: bounded attempts with growing, jittered waits. The whole run: consecutive failed
+*rounds* of one endpoint are counted, where calls that failed together are one round, so that a
+short outage under many workers is one failure and a lasting one ends the run in seconds.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from weakref import WeakValueDictionary
+
+from skilltrail.models.client.limiter import Limiter
+from skilltrail.models.client.sleep import Naps
+from skilltrail.models.errors import (
+    GaveUp,
+    ModelConfigError,
+    ModelError,
+    RateLimited,
+    TimedOut,
+    Transient,
+)
+from skilltrail.params.model_options import RetryOptions
+
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.25, 8.0
+# A call that used up its whole time says more than a quick failure.
+_TIMEOUT_WEIGHT = 2
+
+
+def backoff_s(failures: int) -> float:
+    """Return the longest wait (seconds) after this many failures, counted from 1."""
+    return min(_LONGEST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures - 1, 30))
+
+
+def wait_before_retry(
+    policy: RetryOptions, error: ModelError, failures: int, timeouts: int
+) -> float | None:
+    """Return how long (seconds) one request waits before its next call; None = no more.
+
+    `failures` and `timeouts` count this request's failed calls, this one included. A rate
+    limit is waited for by the shared limiter, so the request itself adds nothing.
+    """
+    if isinstance(error, RateLimited):
+        return 0.0 if failures < 3 * policy.attempts else None
+    if not isinstance(error, Transient) or failures >= policy.attempts:
+        return None
+    if isinstance(error, TimedOut) and timeouts > policy.after_timeout:
+        return None
+    return backoff_s(failures) * random.uniform(0.5, 1.0)
+
+
+class Lane:
+    """All that calls to one endpoint with one key share."""
+
+    def __init__(self, workers: int) -> None:
+        self.naps = Naps()
+        self.limiter = Limiter(workers, self.naps)
+        self.broken: ModelError | None = None
+        self._strikes = 0
+        self._next_round_at = 0.0
+
+    def check(self) -> None:
+        """Refuse to send where an earlier call found that no call can work.
+
+        Raises:
+            ModelConfigError, GaveUp: the earlier call's own error.
+        """
+        if self.broken is not None:
+            raise self.broken
+
+    def succeeded(self) -> None:
+        self._strikes = 0
+        self.limiter.succeeded()
+
+    def failed(self, policy: RetryOptions, error: ModelError, started: float) -> None:
+        """Count the failure of a call that began at `started` (monotonic seconds).
+
+        Raises:
+            GaveUp: the endpoint failed too often in a row.
+        """
+        if isinstance(error, ModelConfigError):
+            self._break(error)
+        elif isinstance(error, RateLimited):
+            waiting_s = self.limiter.limited(started, error.retry_after_s)
+            if waiting_s > policy.max_wait_s:
+                self._give_up(error, f"only refusals for {waiting_s:.0f} s, the wait included")
+        elif isinstance(error, Transient) and started >= self._next_round_at:
+            self._strikes += _TIMEOUT_WEIGHT if isinstance(error, TimedOut) else 1
+            self._next_round_at = time.monotonic() + backoff_s(self._strikes) / 2
+            if self._strikes >= policy.give_up_after:
+                self._give_up(error, "every call failed, again and again")
+
+    def _give_up(self, error: ModelError, why: str) -> None:
+        given_up = GaveUp(
+            f"{error.asked}: {why}",
+            error.found,
+            "Nothing paid for is lost: run again when the provider answers",
+        )
+        self._break(given_up)
+        raise given_up from error
+
+    def _break(self, error: ModelError) -> None:
+        """Let every waiting call fail now instead of later."""
+        self.broken = error
+        self.limiter.open_all()
+        self.naps.wake_all()
+
+
+_LANES: WeakValueDictionary[tuple[str, str], Lane] = WeakValueDictionary()
+
+
+def lane_for(endpoint: str, key_digest: str, workers: int) -> Lane:
+    """Return the lane that all roles with this endpoint and key share while any is open."""
+    lane = _LANES.get((endpoint, key_digest))
+    if lane is None or lane.broken is not None:  # a new start is a new chance
+        lane = _LANES[endpoint, key_digest] = Lane(workers)
+    lane.limiter.allow(workers)
+    return lane

@@ -1,0 +1,76 @@
+"""What can go wrong with a model call, told apart once for every backend.
+
+    ModelError
+    ├── ModelConfigError     wrong key, model, or setting: stops the run at once
+    ├── GaveUp               too many failures in a row, over all calls: stops the run
+    ├── RateLimited          too many requests; `retry_after_s` when the provider said so
+    ├── Transient            the network or the provider failed; worth another attempt
+    │   ├── TimedOut         one whole call used up its time; another attempt may as well
+    │   └── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
+    ├── TooLong              the request exceeds the model's context: the item's own outcome
+    ├── Unjudged             the judge gave no score that can be used: missing
+    └── UnseenRequest        the replay backend has no record of this request
+
+`STOPS_RUN` lists what ends a run at once; any other error concerns one request.
+"""
+
+from __future__ import annotations
+
+from skilltrail.core.errors import BudgetError, Interrupted, SkilltrailError
+
+
+class ModelError(SkilltrailError):
+    pass
+
+
+class ModelConfigError(ModelError):
+    pass
+
+
+class GaveUp(ModelError):
+    pass
+
+
+class RateLimited(ModelError):
+    def __init__(self, asked: str, found: str = "", retry_after_s: float | None = None) -> None:
+        super().__init__(asked, found)
+        self.retry_after_s = retry_after_s
+
+
+class Transient(ModelError):
+    """`billed` says whether the provider may have counted tokens for the failed call."""
+
+    def __init__(
+        self, asked: str, found: str = "", remedy: str = "", *, billed: bool = False
+    ) -> None:
+        super().__init__(asked, found, remedy)
+        self.billed = billed
+
+
+class TimedOut(Transient):
+    pass
+
+
+class EmptyCompletion(Transient):
+    pass
+
+
+class TooLong(ModelError):
+    pass
+
+
+class Unjudged(ModelError):
+    pass
+
+
+class UnseenRequest(ModelError):
+    pass
+
+
+STOPS_RUN: tuple[type[SkilltrailError], ...] = (
+    ModelConfigError,
+    GaveUp,
+    UnseenRequest,
+    BudgetError,
+    Interrupted,
+)

@@ -1,0 +1,117 @@
+"""Choose: which edits come first, and how many a step may apply.
+
+    support/1     edits by the number of items behind them, then in order
+    scheduled/1   as many as the schedule allows
+
+The model's answer counts only when it is exact: distinct whole numbers within range. "3-5",
+"about 2", true and -2 are none, and then the rule decides and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.merging import proposals_text
+from skilltrail.optimizers.llm.past import step_state
+from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.skill.edit import Edit
+
+
+async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
+    """Return all indices of `edits`: those the model chose, best first, then by support."""
+    by_support = sorted(range(len(edits)), key=lambda index: (-edits[index].support, index))
+    chosen = len(edits) if view.budget is None else min(view.budget, len(edits))
+    if chosen == 0 or len(edits) < 2:
+        return Answer(by_support, "there is nothing to choose", "support/1")
+    if view.update_mode == "full_rewrite_minibatch":
+        return Answer(by_support, "whole documents go by support", "support/1")
+    kind = "patch" if view.update_mode == "patch" else "suggest"
+    values = {
+        **step_state(view),
+        "count": str(len(edits)),
+        "chosen": str(chosen),
+        "last": str(len(edits) - 1),
+        "proposals": proposals_text(edits, numbered=True),
+    }
+    asked = await asker.ask(
+        Question(
+            stage="rank",
+            options="rank",
+            prompt=asker.prompts.fill(f"rank_{kind}", values),
+            schema="ranking",
+            read=lambda found: _read_order(found, len(edits), chosen),
+            otherwise="ranked by support",
+        )
+    )
+    if asked.value is None:
+        reason = "no usable ranking from the model"
+        return Answer(by_support, reason, "support/1", asked.rejected, asked.reply)
+    order, reason = asked.value
+    rest = [index for index in by_support if index not in order]
+    return Answer([*order, *rest], asked.because(reason), None, asked.rejected, asked.reply)
+
+
+async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
+    """Return how many of `edits` to apply, within the schedule's budget."""
+    most = len(edits) if view.budget is None else min(view.budget, len(edits))
+    if most == 0:
+        return Answer(0, "there is nothing to apply", "scheduled/1")
+    failed = sum(
+        o.score.hard is not None and o.score.hard < view.success_threshold
+        for o in view.observations
+    )
+    values = {
+        **step_state(view),
+        "count": str(len(edits)),
+        "most": str(most),
+        "runs": f"{len(view.observations)}, of which {failed} failed",
+        "proposals": proposals_text(edits),
+    }
+    asked = await asker.ask(
+        Question(
+            stage="budget",
+            options="lr",
+            prompt=asker.prompts.fill("budget", values),
+            schema="budget",
+            read=lambda found: _read_budget(found, most),
+            otherwise="the scheduled budget holds",
+        )
+    )
+    if asked.value is None:
+        reason = "no usable number from the model: the scheduled budget holds"
+        return Answer(most, reason, "scheduled/1", asked.rejected, asked.reply)
+    budget, reason = asked.value
+    return Answer(budget, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def _read_order(
+    found: Mapping[str, Any], total: int, chosen: int
+) -> Reading[tuple[list[int], str]]:
+    order = found["order"]
+    if not all(_is_whole(number) and 0 <= number < total for number in order):
+        return Reading(None, (f"out_of_range: order holds whole numbers 0 to {total - 1}",))
+    if len(set(order)) != len(order):
+        return Reading(None, ("repeated: order names a number twice",))
+    if len(order) < chosen:
+        return Reading(None, (f"too_few: order names {len(order)}, asked for {chosen}",))
+    return Reading((order, _reasoning(found)))
+
+
+def _read_budget(found: Mapping[str, Any], most: int) -> Reading[tuple[int, str]]:
+    budget = found["budget"]
+    if not _is_whole(budget) or not 0 <= budget <= most:
+        return Reading(None, (f"out_of_range: budget is one whole number 0 to {most}",))
+    return Reading((budget, _reasoning(found)))
+
+
+def _is_whole(value: object) -> bool:
+    # 3.0 is an integer to JSON Schema and True is one to Python; neither is an answer.
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _reasoning(found: Mapping[str, Any]) -> str:
+    reasoning = found.get("reasoning")
+    return reasoning if isinstance(reasoning, str) else ""

@@ -1,0 +1,55 @@
+"""Compact: the whole document in fewer tokens, checked before it is worth an evaluation.
+
+A text that fails twice is not used (`keep/1`): the document stays as it is. The model sees no
+task, so nothing but the document itself can find its way into the shorter one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from skilltrail.core.tokens import count_tokens
+from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.past import epoch_state
+from skilltrail.optimizers.llm.proposals import Ground, document_faults
+from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.protocol import Answer, EpochView
+from skilltrail.optimizers.screen import Screen
+from skilltrail.skill.rewrite import rewrite
+
+Texts = tuple[str | None, str]  # the document (None = as it is), and the reasoning
+
+
+async def compact(asker: Asker, view: EpochView) -> Answer:
+    """Return the shorter document, or None."""
+    ground = Ground(view.skill, view.max_skill_tokens, Screen.of(view.skill, ()))
+    asked = await asker.ask(
+        Question(
+            stage="compact",
+            options="rewrite",
+            prompt=asker.prompts.fill("compact", epoch_state(view)),
+            schema="shorter_document",
+            read=lambda found: _read(found, ground),
+            otherwise="the document stays as it is",
+        )
+    )
+    if asked.value is None:
+        reason = "no usable document"
+        return Answer(None, reason, "keep/1", asked.rejected, asked.reply)
+    text, reason = asked.value
+    return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def _read(found: Mapping[str, Any], ground: Ground) -> Reading[Texts]:
+    text, said = found["document"], found.get("reasoning")
+    reasoning = said if isinstance(said, str) else ""
+    if text is None:
+        return Reading((None, reasoning))
+    faults = document_faults(text, ground)
+    before, after = (
+        count_tokens(one) for one in (ground.skill, rewrite(ground.skill, text, "0").text)
+    )
+    if not faults and after >= before:
+        faults = [f"document: not_shorter: {after} tokens, the document now has {before}"]
+    return Reading(None, tuple(faults)) if faults else Reading((text, reasoning))

@@ -1,0 +1,191 @@
+"""Merge: one group of patches made one list of edits, without repetition.
+
+The model names the parents of each merged edit; parents are checked, and support is the number
+of distinct items behind them. A merge that gives nothing for something is an explicit
+`merge_dropped_all`, asked again once; then the group is joined by rule.
+
+    single/1           nothing to merge: the one edit, or a list that was merged before
+    concat/1           all edits in order, those of the same sense joined
+    most_supported/1   of whole documents, the one with most items behind it
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.past import step_state
+from skilltrail.optimizers.llm.proposals import (
+    REWRITE,
+    Ground,
+    Sorted,
+    document_faults,
+    sort_edits,
+    sort_suggestions,
+)
+from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.reflecting import MODES
+from skilltrail.optimizers.llm.replies import quoted
+from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.optimizers.screen import sense
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.fence import fenced
+from skilltrail.skill.patch import Patch
+
+_SCHEMAS = {
+    "patch": "merged_patch",
+    "suggest": "merged_suggestions",
+    "full": "merged_document",
+}
+
+
+async def merge(
+    asker: Asker, view: StepView, ground: Ground, patches: Sequence[Patch]
+) -> Answer:
+    """Return the merged edits of one group."""
+    offered = [edit for patch in patches for edit in patch.edits]
+    was_merged = len(patches) == 1 and all(edit.parents for edit in offered)
+    if len(offered) <= 1 or was_merged:
+        return Answer([_passed_on(edit) for edit in offered], "nothing to merge", "single/1")
+    asked = await asker.ask(_question(asker, view, ground, patches, offered))
+    if asked.value is None:
+        edits, rule = joined(offered)
+        reason = "no usable merge from the model"
+        return Answer(edits, reason, rule, asked.rejected, asked.reply)
+    edits, reason = asked.value
+    return Answer(edits, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def joined(offered: Sequence[Edit]) -> tuple[list[Edit], str]:
+    """Return the edits of a group joined by rule, and the rule's tag."""
+    if any(edit.op == REWRITE for edit in offered):
+        best = max(range(len(offered)), key=lambda n: (offered[n].support, -n))
+        return [_passed_on(offered[best])], "most_supported/1"
+    groups: dict[tuple[Any, ...], list[Edit]] = {}
+    for edit in offered:
+        groups.setdefault(_sense_of(edit), []).append(edit)
+    return [_of_parents(group[0], group) for group in groups.values()], "concat/1"
+
+
+def proposals_text(edits: Sequence[Edit], *, numbered: bool = False) -> str:
+    """Return edits as JSON lines, fenced; `numbered` counts them from 0, else by their ids."""
+    lines = []
+    for number, edit in enumerate(edits):
+        data: dict[str, Any] = {"number": number} if numbered else {"id": edit.id}
+        data |= {"support": edit.support, "kind": edit.kind}
+        if edit.op not in ("suggest", REWRITE):
+            data |= {"op": edit.op, "target": edit.target, "section": edit.section}
+        data |= {"content": edit.content, "reason": edit.reason}
+        lines.append(json.dumps(data, ensure_ascii=False))
+    return fenced({"proposals": "\n".join(lines)})["proposals"]
+
+
+def _question(
+    asker: Asker,
+    view: StepView,
+    ground: Ground,
+    patches: Sequence[Patch],
+    offered: Sequence[Edit],
+) -> Question[tuple[list[Edit], str]]:
+    suffix = MODES[view.update_mode][0]
+    sources = {patch.source for patch in patches}
+    side = sources.pop() if len(sources) == 1 else "final"
+    values = {
+        **step_state(view),
+        "count": str(len(offered)),
+        "proposals": proposals_text(offered),
+    }
+    by_id = {edit.id: edit for edit in offered}
+    return Question(
+        stage="merge",
+        options="merge",
+        prompt=asker.prompts.fill(f"merge_{side}_{suffix}", values),
+        schema=_SCHEMAS[suffix],
+        read=lambda found: _read(suffix, found, ground, by_id),
+        otherwise="the proposals are joined by rule",
+        narrow=lambda schema: _narrowed(schema, list(by_id)),
+    )
+
+
+def _narrowed(schema: dict[str, Any], ids: list[str]) -> dict[str, Any]:
+    properties = schema["properties"]
+    for name in ("edits", "suggestions"):
+        if name in properties:
+            properties = properties[name]["items"]["properties"]
+            break
+    properties["parents"]["items"] |= {"enum": ids}
+    return schema
+
+
+def _read(
+    suffix: str, found: Mapping[str, Any], ground: Ground, by_id: Mapping[str, Edit]
+) -> Reading[tuple[list[Edit], str]]:
+    kept = Sorted()
+    reasoning = found.get("reasoning")
+    reason = reasoning if isinstance(reasoning, str) else ""
+    edits: list[Edit] = []
+    for name, part in _parts(suffix, found):
+        parents = _parents(name, part, by_id, kept)
+        if not parents:
+            continue
+        if suffix == "full":
+            kept.faults += document_faults(part["document"], ground)
+            edits += [] if kept.faults else [Edit(REWRITE, content=part["document"])]
+            edits = [_of_parents(edit, parents) for edit in edits]
+            continue
+        # What the screen goes by is inherited: an example comes from an example.
+        heir = _of_parents(Edit("append", kind=str(part.get("kind"))), parents)
+        part = {**part, "kind": heir.kind, "items": list(heir.items)}
+        sort = sort_edits if suffix == "patch" else sort_suggestions
+        one = sort([part], ground)
+        kept.faults += [f"{name}{said[said.index(']') + 1 :]}" for said in one.faults]
+        kept.dropped += [f"{name}{said[said.index(']') + 1 :]}" for said in one.dropped]
+        edits += [_of_parents(edit, parents) for edit in one.edits]
+    if edits:
+        return Reading((edits, reason), tuple(kept.faults), tuple(kept.dropped))
+    what = "; ".join([*kept.faults, *kept.dropped])
+    none = f"merge_dropped_all: {len(by_id)} proposals went in and no usable one came out"
+    return Reading(None, (f"{none}: {what}" if what else none,))
+
+
+def _parts(suffix: str, found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    if suffix == "full":
+        return [("document", found)]
+    name = "edits" if suffix == "patch" else "suggestions"
+    return [(f"{name}[{n}]", part) for n, part in enumerate(found[name]) if part is not None]
+
+
+def _parents(
+    name: str, part: Mapping[str, Any], by_id: Mapping[str, Edit], kept: Sorted
+) -> list[Edit]:
+    named = list(dict.fromkeys(part["parents"]))
+    strangers = [id for id in named if id not in by_id]
+    if strangers:
+        kept.faults.append(f"{name}: unknown_parents: {quoted(strangers)} were not offered")
+    elif not named:
+        kept.faults.append(f"{name}: no_parents: name the ids of the proposals it comes from")
+    return [edit for id, edit in by_id.items() if id in named]
+
+
+def _of_parents(edit: Edit, parents: Sequence[Edit]) -> Edit:
+    """Return `edit` as the child of `parents`: their items, and `example` only from one."""
+    items = tuple(dict.fromkeys(item for parent in parents for item in parent.items))
+    was_example = any(parent.kind == "example" for parent in parents)
+    kind = edit.kind if edit.kind != "example" or was_example else "rule"
+    return replace(
+        edit, id="", items=items, kind=kind, parents=tuple(parent.id for parent in parents)
+    )
+
+
+def _passed_on(edit: Edit) -> Edit:
+    return _of_parents(edit, [edit])
+
+
+def _sense_of(edit: Edit) -> tuple[Any, ...]:
+    lines = split_lines(edit.content)
+    content = tuple(s if (s := sense(line)) else line.strip() for line in lines)
+    return edit.op, edit.target, edit.section, content

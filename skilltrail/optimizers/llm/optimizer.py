@@ -1,0 +1,90 @@
+"""The prompted optimizer: SkillOpt's verbs (arXiv 2605.23904), each put to a chat model.
+
+It keeps no state: a request is a function of the view, the prompts and the options, so resume
+after a crash asks the same questions and finds the answers among the facts. What a model may
+decide, and what a rule decides where its answer is of no use, is told in each verb's module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from skilltrail.models.client.facts import Facts
+from skilltrail.models.protocol import Model, Reply
+from skilltrail.optimizers.failure_types import failure_types_of
+from skilltrail.optimizers.llm import choosing, compacting, merging, reflecting, writing
+from skilltrail.optimizers.llm.ask import Asker, Counter
+from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.proposals import Ground
+from skilltrail.optimizers.protocol import Answer, EpochView, StepView
+from skilltrail.optimizers.screen import Screen
+from skilltrail.skill.edit import Edit
+from skilltrail.skill.patch import Patch
+
+
+def uncounted(reply: Reply, *, reused: bool) -> None:
+    """Count nothing."""
+
+
+class LlmOptimizer:
+    """An `Optimizer` over any chat model.
+
+    Args:
+        model_for: the model of a stage (`options.STAGES`).
+        facts: where calls are kept and found again.
+        env: the environment's name: its failure types, and its own prompts where it has any.
+        count: told of each reply, made or recalled.
+    """
+
+    tag = "llm/1"
+
+    def __init__(
+        self,
+        model_for: Callable[[str], Model],
+        facts: Facts,
+        options: LlmOptions,
+        env: str,
+        count: Counter = uncounted,
+    ) -> None:
+        self._model_for = model_for
+        self._types = failure_types_of(env)
+        self._asker = Asker(model_for, facts, options, Prompts(env), count)
+
+    async def reflect(self, view: StepView) -> Answer:
+        return await reflecting.reflect(self._asker, view, _ground(view), self._types)
+
+    async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
+        return await merging.merge(self._asker, view, _ground(view), patches)
+
+    async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        return await choosing.choose_budget(self._asker, view, edits)
+
+    async def rank(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        return await choosing.rank(self._asker, view, edits)
+
+    async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
+        return await writing.rewrite(self._asker, view, _ground(view), suggestions)
+
+    async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
+        return await writing.consolidate(self._asker, view, _ground(view), notes)
+
+    async def guide(self, view: EpochView) -> Answer:
+        return await writing.guide(self._asker, view)
+
+    async def remember(self, view: EpochView) -> Answer:
+        return await writing.remember(self._asker, view)
+
+    async def compact(self, view: EpochView) -> Answer:
+        return await compacting.compact(self._asker, view)
+
+    async def close(self) -> None:
+        closed: list[Model] = []
+        for model in map(self._model_for, STAGES):
+            if not any(model is other for other in closed):
+                closed.append(model)
+                await model.close()
+
+
+def _ground(view: StepView) -> Ground:
+    return Ground(view.skill, view.max_skill_tokens, Screen.of_step(view))

@@ -1,0 +1,57 @@
+"""What the prompted optimizer is told by params, apart from the models themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from skilltrail.params.model_options import RoleOptions, StageOptions
+
+STAGES = ("analyst", "merge", "rank", "rewrite", "slow", "meta", "lr")
+SHOWABLE = ("prompt", "trace", "preview", "reference")
+
+
+@dataclass(frozen=True)
+class LlmOptions:
+    """Settings of the prompted optimizer.
+
+    Attributes:
+        minibatch_size: trajectories per analyst call, at least 1.
+        failure_only: True leaves the success analyst out.
+        workers: analyst calls in flight at once; changes no result.
+        show: what analysts see of a trajectory besides its turns, of `SHOWABLE`.
+        trajectory_chars: most characters of one trajectory, head and tail kept.
+        skill_aware: analysts tell defects of the skill from lapses in following it.
+        notes_from: `both` analysts or `failure_only` may write notes on lapses.
+        stages: what single stages do differently.
+    """
+
+    minibatch_size: int = 8
+    failure_only: bool = False
+    workers: int = 16
+    show: tuple[str, ...] = ("prompt", "trace", "preview", "reference")
+    trajectory_chars: int = 12_000
+    skill_aware: bool = False
+    notes_from: str = "both"
+    max_tokens: int | None = None
+    stages: Mapping[str, StageOptions] = field(default_factory=dict)
+
+    def max_tokens_of(self, stage: str) -> int | None:
+        """Return the most tokens of a reply of this stage; None = the provider's default."""
+        own = self.stages[stage].max_tokens if stage in self.stages else None
+        return self.max_tokens if own is None else own
+
+
+def role_of_stage(role: RoleOptions, stage: str) -> RoleOptions:
+    """Return how this stage reaches its model.
+
+    The output limit is left out: requests carry it (`LlmOptions.max_tokens_of`), so that a
+    reply that was cut can be asked for again with a larger one.
+    """
+    own: StageOptions = getattr(role.stages, stage)
+    return replace(
+        role,
+        model=role.model if own.model is None else own.model,
+        effort=role.effort if own.effort is None else own.effort,
+        max_tokens=None,
+    )

@@ -1,0 +1,207 @@
+"""Reflect: analysts look at minibatches of runs, failures apart from successes.
+
+One call per minibatch, in the batch's seeded order, several at once; patches come back in the
+order of the minibatches, failures first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
+from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.parallel import in_parallel
+from skilltrail.optimizers.llm.past import step_state
+from skilltrail.optimizers.llm.proposals import Ground
+from skilltrail.optimizers.llm.question import Asked, Question
+from skilltrail.optimizers.llm.show import show_observation
+from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
+from skilltrail.skill.fence import fenced
+from skilltrail.skill.patch import Patch
+
+# Update mode -> suffix of the prompt files and name of the analysts' reply schema.
+MODES = {
+    "patch": ("patch", "patch"),
+    "rewrite_from_suggestions": ("suggest", "suggestions"),
+    "full_rewrite_minibatch": ("full", "document"),
+}
+HALVED = "asked again with half as much of each run"
+SHRINKS = 3  # how often a request that a model's context cannot hold is halved
+
+
+@dataclass(frozen=True)
+class Minibatch:
+    """The runs of one analyst. `source` is failure or success."""
+
+    source: str
+    seen: tuple[Observation, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(o.item.id for o in self.seen)
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What one analyst came to: a patch, or None, and the replies thrown away."""
+
+    patch: Patch | None
+    rejected: tuple[RejectedReply, ...]
+
+
+def minibatches(
+    observations: Sequence[Observation], *, threshold: float, size: int, failure_only: bool
+) -> list[Minibatch]:
+    """Return the minibatches of a step: failures (hard below `threshold`), then successes."""
+    failed = [o for o in observations if o.score.hard is not None and o.score.hard < threshold]
+    passed = [o for o in observations if o.score.hard is not None and o.score.hard >= threshold]
+    sides = [("failure", failed)] + ([] if failure_only else [("success", passed)])
+    return [
+        Minibatch(source, tuple(side[at : at + size]))
+        for source, side in sides
+        for at in range(0, len(side), size)
+    ]
+
+
+async def reflect(
+    asker: Asker, view: StepView, ground: Ground, types: Mapping[str, str]
+) -> Answer:
+    """Return the patches of the step."""
+    options = asker.options
+    batches = minibatches(
+        view.observations,
+        threshold=view.success_threshold,
+        size=options.minibatch_size,
+        failure_only=options.failure_only,
+    )
+    state = step_state(view)
+
+    async def study(batch: Minibatch) -> Analysis:
+        return await _study(_Analyst(asker, view, ground, types, state, batch))
+
+    analyses = await in_parallel(batches, study, max(1, options.workers))
+    return Answer(
+        [analysis.patch for analysis in analyses if analysis.patch is not None],
+        rejected=tuple(one for analysis in analyses for one in analysis.rejected),
+    )
+
+
+@dataclass(frozen=True)
+class _Analyst:
+    asker: Asker
+    view: StepView
+    ground: Ground
+    types: Mapping[str, str]
+    state: Mapping[str, str]
+    batch: Minibatch
+
+    @property
+    def wants_notes(self) -> bool:
+        options = self.asker.options
+        is_asked = self.batch.source == "failure" or options.notes_from == "both"
+        return options.skill_aware and is_asked
+
+    @property
+    def assignment(self) -> Assignment:
+        types = tuple(self.types) if self.batch.source == "failure" else ()
+        mode, ids = self.view.update_mode, self.batch.ids
+        return Assignment(mode, ids, types, self.wants_notes, self.ground)
+
+
+async def _study(analyst: _Analyst) -> Analysis:
+    """Ask one analyst, with less of the trajectories where its context cannot hold them."""
+    rejected: tuple[RejectedReply, ...] = ()
+    chars = analyst.asker.options.trajectory_chars
+    for shrink in range(SHRINKS + 1):
+        question, shown = _question(analyst, chars, last=shrink == SHRINKS)
+        asked = await analyst.asker.ask(question)
+        rejected += asked.rejected
+        if not asked.too_long:
+            break
+        chars //= 2
+    if asked.value is None:
+        return Analysis(None, rejected)
+    return Analysis(_patch(analyst, asked, asked.value, shown), rejected)
+
+
+def _patch(
+    analyst: _Analyst, asked: Asked[Draft], draft: Draft, shown: Mapping[str, Any]
+) -> Patch:
+    repairs = {"repairs": list(asked.repairs)} if asked.repairs else {}
+    return Patch(
+        source=analyst.batch.source,
+        items=analyst.batch.ids,
+        edits=draft.edits,
+        reasoning=draft.reasoning,
+        failure_types=draft.failure_types,
+        shown={**shown, **repairs},
+        reply=asked.reply,
+        notes=draft.notes,
+    )
+
+
+def _question(
+    analyst: _Analyst, chars: int, *, last: bool
+) -> tuple[Question[Draft], Mapping[str, Any]]:
+    options, batch = analyst.asker.options, analyst.batch
+    suffix, schema = MODES[analyst.view.update_mode]
+    texts = [show_observation(o, options.show, chars) for o in batch.seen]
+    cut = {o.item.id: t.cut for o, t in zip(batch.seen, texts, strict=True) if t.cut}
+    runs = {f"run {n}": t.text for n, t in enumerate(texts, start=1)}
+    values = {
+        **analyst.state,
+        "count": str(len(batch.seen)),
+        "trajectories": "\n\n".join(fenced(runs).values()),
+        "skill_aware": _skill_aware(analyst),
+    }
+    if batch.source == "failure":
+        values["failure_types"] = "\n".join(
+            f"- `{name}`" + (f": {means}" if means else "")
+            for name, means in analyst.types.items()
+        )
+    return Question(
+        stage="reflect",
+        options="analyst",
+        prompt=analyst.asker.prompts.fill(f"{batch.source}_{suffix}", values),
+        schema=schema,
+        read=lambda found: read_analysis(analyst.assignment, found),
+        otherwise="this minibatch gives no patch",
+        if_too_long=None if last else HALVED,
+        narrow=lambda asked_form: _narrowed(analyst, asked_form),
+    ), {"show": list(options.show), "trajectory_chars": chars, "cut_chars": cut}
+
+
+def _skill_aware(analyst: _Analyst) -> str:
+    if not analyst.wants_notes:
+        return ""
+    name = "_skill_aware" if analyst.batch.source == "failure" else "_lapse_notes"
+    return analyst.asker.prompts.text(name)
+
+
+def _narrowed(analyst: _Analyst, schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the asked form with ids and types that exist, and without what is not asked."""
+    properties = schema["properties"]
+    ids = {"enum": list(analyst.batch.ids)}
+    if analyst.batch.source == "failure":
+        of_failure = properties["failures"]["items"]["properties"]
+        of_failure["item"] |= ids
+        of_failure["type"] = {"type": "string", "enum": list(analyst.types)}
+        if not analyst.wants_notes:
+            _leave_out(properties["failures"]["items"], "cause")
+    else:
+        _leave_out(schema, "failures")
+    if not analyst.wants_notes:
+        _leave_out(schema, "notes")
+    for name in ("edits", "suggestions"):
+        if name in properties:
+            properties[name]["items"]["properties"]["items"]["items"] |= ids
+    if "items" in properties:
+        properties["items"]["items"] |= ids
+    return schema
+
+
+def _leave_out(schema: dict[str, Any], name: str) -> None:
+    del schema["properties"][name]
+    schema["required"].remove(name)

@@ -1,0 +1,178 @@
+"""From a reply's text to one object that follows our schema, or a fault that says why not.
+
+A reply must hold exactly one object of the asked kind. Its parts (edits, failures, notes) stand
+alone: a part that breaks the schema is taken out and named, the others stay. Nothing is
+guessed: no first of several, no number out of "3-5", no bracket put where one is missing.
+
+The schemas lie in `schemas/replies/`; `asked_form` makes the strict form of one, which
+providers with structured output hold a model to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from jsonschema_rs import Draft202012Validator
+
+from skilltrail.core import schemas
+from skilltrail.core.canon import canonical, cleaned
+from skilltrail.models.protocol import Reply
+from skilltrail.optimizers.llm.scan import scan
+
+_SHOWN_CHARS = 300
+_SHOWN_FAULTS = 12
+PARTS = ("edits", "suggestions", "failures", "notes")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A reply that cannot be used. `code` is one word for programs: `multiple_objects`, …"""
+
+    code: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.sentence}"
+
+
+@dataclass(frozen=True)
+class Found:
+    """The one object of a reply.
+
+    Attributes:
+        value: the object without its broken parts.
+        broken: what is wrong with the parts that were taken out.
+        repairs: what had to be let pass to read it, e.g. `control_characters`.
+    """
+
+    value: dict[str, Any]
+    broken: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = field(default=())
+
+
+def read_reply(reply: Reply, schema: str) -> Found | Fault:
+    """Return the object of kind `schema` (a name in `schemas/replies/`) that a reply holds."""
+    if reply.finish == "length":
+        return Fault("truncated", "the reply was cut at the output limit")
+    if reply.finish == "refusal":
+        return Fault("refused", "the model refused to answer")
+    if reply.finish == "too_long":
+        return Fault("too_long", "the request exceeds the model's context")
+    if not reply.text.strip():
+        return Fault("empty", "the reply holds no text")
+    return read_object(reply.text, schema)
+
+
+def read_object(text: str, schema: str) -> Found | Fault:
+    """Return the one object of kind `schema` in `text`, or why there is none."""
+    found = scan(text)
+    if any(sentence.startswith(("unfinished", "open_reasoning")) for sentence in found.broken):
+        return _fault(found.broken[-1])
+    objects = {canonical(value): value for value in cleaned(found.objects)}
+    judged = [(value, _errors(value, schema)) for value in objects.values()]
+    usable = [(value, errors) for value, errors in judged if not _outside_parts(errors)]
+    if len(usable) > 1:
+        what = "the final object alone, without a draft or an example"
+        return Fault("multiple_objects", f"{len(usable)} objects fit; send {what}")
+    if usable:
+        value, errors = usable[0]
+        return Found(*_without_broken_parts(value, errors), repairs=tuple(found.repairs))
+    if judged:
+        return Fault("wrong_shape", "; ".join(_sentences(_outside_parts(judged[0][1]))))
+    if found.broken:
+        return _fault(found.broken[0])
+    if found.others:
+        return Fault("expected_object", "found a list where one JSON object is asked for")
+    return Fault("expected_object", "found no JSON object")
+
+
+def asked_form(schema: str) -> dict[str, Any]:
+    """Return a schema in its strict form: each property required, no others, no unions."""
+    strict = _strict(
+        {k: v for k, v in schemas.load(f"replies/{schema}").items() if k[0] != "$"}
+    )
+    strict.pop("title", None)
+    return strict
+
+
+def quoted(value: object) -> str:
+    """Return a JSON value in quotes for a message, at most `_SHOWN_CHARS` characters of it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+
+
+@dataclass(frozen=True)
+class _Error:
+    path: tuple[str | int, ...]
+    message: str
+
+
+def _errors(value: object, schema: str) -> list[_Error]:
+    return [
+        _Error(tuple(error.instance_path), error.message)
+        for error in _validator(schema).iter_errors(value)
+    ]
+
+
+@cache
+def _validator(schema: str) -> Draft202012Validator:
+    return Draft202012Validator(schemas.load(f"replies/{schema}"))
+
+
+def _outside_parts(errors: Sequence[_Error]) -> list[_Error]:
+    return [error for error in errors if not _is_of_part(error)]
+
+
+def _is_of_part(error: _Error) -> bool:
+    return len(error.path) > 1 and error.path[0] in PARTS
+
+
+def _without_broken_parts(
+    value: Mapping[str, Any], errors: Sequence[_Error]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the object with None in place of each broken part (numbers stay), and why."""
+    kept = dict(value)
+    for name, index in {(str(error.path[0]), error.path[1]) for error in errors}:
+        kept[name] = [None if n == index else part for n, part in enumerate(kept[name])]
+    return kept, tuple(_sentences(errors))
+
+
+def _sentences(errors: Sequence[_Error]) -> list[str]:
+    said = [f"{_place(error.path)}: {_clip(error.message)}" for error in errors]
+    more = len(said) - _SHOWN_FAULTS
+    return said if more <= 0 else [*said[:_SHOWN_FAULTS], f"and {more} more of the kind"]
+
+
+def _place(path: tuple[str | int, ...]) -> str:
+    if not path:
+        return "the object"
+    first, *rest = path
+    return str(first) + "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in rest)
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+
+
+def _fault(sentence: str) -> Fault:
+    code, _, rest = sentence.partition(": ")
+    return Fault(code, rest)
+
+
+def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
+    strict = {key: value for key, value in schema.items() if key != "properties"}
+    kinds = strict.get("type")
+    if isinstance(kinds, list) and "string" in kinds and "array" in kinds:
+        strict["type"] = [kind for kind in kinds if kind != "array"]
+        strict.pop("items")
+    if "items" in strict:
+        strict["items"] = _strict(strict["items"])
+    if "properties" in schema:
+        strict["properties"] = {k: _strict(v) for k, v in schema["properties"].items()}
+        strict["required"] = list(strict["properties"])
+        strict["additionalProperties"] = False
+    return strict

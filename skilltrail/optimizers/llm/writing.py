@@ -1,0 +1,243 @@
+"""Write: whole texts. The rewritten document, the guidance, the memory, fewer reminders.
+
+Each is checked before it is worth an evaluation: structure and protected regions, size, and the
+screen. A text that fails twice is not used: no rewrite, the old guidance and memory stay
+(`keep/1`), reminders are joined by rule (`dedupe/1`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from skilltrail.core.tokens import count_tokens
+from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.merging import proposals_text
+from skilltrail.optimizers.llm.past import epoch_state, step_state
+from skilltrail.optimizers.llm.proposals import Ground, document_faults
+from skilltrail.optimizers.llm.question import Asked, Question, Reading
+from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
+from skilltrail.optimizers.llm.show import show_pair
+from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
+from skilltrail.optimizers.screen import Screen, sense
+from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.document import neutralised
+from skilltrail.skill.edit import Edit, EditStatus
+from skilltrail.skill.fence import fenced
+
+_MEMORY_CHARS = 6000
+_REMINDER_CHARS = 300
+_CATEGORIES = ("regressed", "improved", "persistent_failure", "stable_success", "missing")
+
+Texts = tuple[str, str]  # the text asked for, and the reasoning
+
+
+async def rewrite(
+    asker: Asker, view: StepView, ground: Ground, suggestions: Sequence[Edit]
+) -> Answer:
+    """Return the whole document that follows the suggestions, or None."""
+    if not suggestions:
+        return Answer(None, "there are no suggestions", "keep/1")
+    values = {
+        **step_state(view),
+        "count": str(len(suggestions)),
+        "proposals": proposals_text(suggestions),
+    }
+    asked = await asker.ask(
+        Question(
+            stage="rewrite",
+            options="rewrite",
+            prompt=asker.prompts.fill("rewrite", values),
+            schema="rewrite",
+            read=lambda found: _checked(
+                found, "document", lambda text: document_faults(text, ground)
+            ),
+            otherwise="there is no rewrite",
+        )
+    )
+    if asked.value is None:
+        return Answer(None, "no usable document", "keep/1", asked.rejected, asked.reply)
+    text, reason = asked.value
+    return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+async def guide(asker: Asker, view: EpochView) -> Answer:
+    """Return the text of the slow-update region, or None for no change."""
+    if not view.pairs:
+        return Answer(None, "there is nothing to compare", "keep/1")
+    screen = screen_of_epoch(view)
+
+    def read(found: Mapping[str, Any]) -> Reading[Texts]:
+        if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
+            return Reading((view.guidance, _reasoning(found)))
+        return _checked(found, "guidance", lambda text: _guidance_faults(text, view, screen))
+
+    asked, rejected = await _ask_of_epoch(
+        asker, view, ("slow_update", "slow", "guidance"), read, "the guidance stays as it is"
+    )
+    if asked.value is None:
+        return Answer(None, "no usable guidance", "keep/1", rejected, asked.reply)
+    text, reason = asked.value
+    changed = text.strip() != view.guidance.strip()
+    return Answer(text if changed else None, asked.because(reason), None, rejected, asked.reply)
+
+
+async def remember(asker: Asker, view: EpochView) -> Answer:
+    """Return the meta skill that later calls are told."""
+    if not view.pairs and not view.history:
+        return Answer(view.meta_skill, "there is nothing to learn from", "keep/1")
+    screen = screen_of_epoch(view)
+    asked, rejected = await _ask_of_epoch(
+        asker,
+        view,
+        ("meta_skill", "meta", "memory"),
+        lambda found: _checked(found, "memory", lambda text: _memory_faults(text, screen)),
+        "the memory stays as it is",
+    )
+    if asked.value is None:
+        return Answer(view.meta_skill, "no usable memory", "keep/1", rejected, asked.reply)
+    text, reason = asked.value
+    return Answer(text.strip("\n"), asked.because(reason), None, rejected, asked.reply)
+
+
+async def consolidate(
+    asker: Asker, view: StepView, ground: Ground, notes: Sequence[str]
+) -> Answer:
+    """Return fewer notes that say the same."""
+    if len(notes) < 2:
+        return Answer(list(notes), "there is nothing to put together", "dedupe/1")
+    values = {
+        **step_state(view),
+        "count": str(len(notes)),
+        **fenced({"notes": "\n".join(f"- {note}" for note in notes)}),
+    }
+    asked = await asker.ask(
+        Question(
+            stage="consolidate",
+            options="merge",
+            prompt=asker.prompts.fill("consolidate", values),
+            schema="reminders",
+            read=lambda found: _read_reminders(found, notes, ground.screen),
+            otherwise="reminders of the same sense are joined by rule",
+        )
+    )
+    if asked.value is None:
+        by_sense = {(sense(note) or (note,)): note for note in reversed(notes)}
+        fewer = [note for note in notes if note in by_sense.values()]
+        reason = "no usable list from the model"
+        return Answer(
+            list(dict.fromkeys(fewer)), reason, "dedupe/1", asked.rejected, asked.reply
+        )
+    fewer, reason = asked.value
+    return Answer(fewer, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def screen_of_epoch(view: EpochView) -> Screen:
+    """Return the screen of an epoch's end, over the compared items."""
+    seen = [o for pair in view.pairs for o in (pair.before, pair.after) if o is not None]
+    return Screen.of(view.skill, seen, [pair.item for pair in view.pairs])
+
+
+async def _ask_of_epoch(
+    asker: Asker,
+    view: EpochView,
+    names: tuple[str, str, str],
+    read: Callable[[Mapping[str, Any]], Reading[Texts]],
+    otherwise: str,
+) -> tuple[Asked[Texts], tuple[RejectedReply, ...]]:
+    """Ask about the compared tasks, with less of each where the context cannot hold them.
+
+    `names`: prompt, stage (of params and events alike), schema.
+    """
+    prompt, stage, schema = names
+    rejected: tuple[RejectedReply, ...] = ()
+    chars = asker.options.trajectory_chars
+    for shrink in range(SHRINKS + 1):
+        values = _epoch_values(asker, view, chars)
+        question = Question(
+            stage=stage,
+            options=stage,
+            prompt=asker.prompts.fill(prompt, values),
+            schema=schema,
+            read=read,
+            otherwise=otherwise,
+            if_too_long=None if shrink == SHRINKS else HALVED,
+        )
+        asked = await asker.ask(question)
+        rejected += asked.rejected
+        if not asked.too_long:
+            break
+        chars //= 2
+    return asked, rejected
+
+
+def _epoch_values(asker: Asker, view: EpochView, chars: int) -> dict[str, str]:
+    counts = Counter(pair.category for pair in view.pairs)
+    ordered = sorted(view.pairs, key=lambda pair: _CATEGORIES.index(pair.category))
+    texts = {
+        f"task {n}": show_pair(pair, asker.options.show, chars).text
+        for n, pair in enumerate(ordered, start=1)
+    }
+    return {
+        **epoch_state(view),
+        "count": str(len(view.pairs)),
+        "categories": ", ".join(f"{name} {counts[name]}" for name in _CATEGORIES),
+        "pairs": "\n\n".join(fenced(texts).values()) if texts else "(none was compared)",
+    }
+
+
+def _checked(
+    found: Mapping[str, Any], name: str, faults_of: Callable[[str], list[str]]
+) -> Reading[Texts]:
+    text = found[name]
+    faults = faults_of(text)
+    if faults:
+        return Reading(None, tuple(faults))
+    return Reading((text, _reasoning(found)))
+
+
+def _guidance_faults(text: str, view: EpochView, screen: Screen) -> list[str]:
+    if neutralised(text) != text:
+        return ["guidance: marker: it may not hold a region marker"]
+    edit = Edit("write_region", target="slow_update", content=text, kind="guidance")
+    candidate = apply_edits(view.skill, [edit], owner="slow_update")
+    result = candidate.results[0]
+    if result.status is not EditStatus.APPLIED:
+        return [f"guidance: {result.status.value}: {result.detail}"]
+    faults = [f"guidance: {fault}" for fault in candidate.faults]
+    size, limit = count_tokens(candidate.text), view.max_skill_tokens
+    if limit is not None and size > limit and size >= count_tokens(view.skill):
+        faults.append(f"guidance: too_large: {size} tokens of at most {limit}")
+    refusal = screen.text_refusal(text)
+    return faults if refusal is None else [*faults, f"guidance: {refusal}"]
+
+
+def _memory_faults(text: str, screen: Screen) -> list[str]:
+    if not text.strip():
+        return ["memory: empty: it holds no text"]
+    if len(text) > _MEMORY_CHARS:
+        return [f"memory: too_large: {len(text)} characters of at most {_MEMORY_CHARS}"]
+    refusal = screen.text_refusal(text)
+    return [] if refusal is None else [f"memory: {refusal}"]
+
+
+def _read_reminders(
+    found: Mapping[str, Any], notes: Sequence[str], screen: Screen
+) -> Reading[tuple[list[str], str]]:
+    reminders = list(dict.fromkeys(" ".join(text.split()) for text in found["reminders"]))
+    if not reminders or len(reminders) >= len(notes):
+        return Reading(None, (f"count: return 1 to {len(notes) - 1}, found {len(reminders)}",))
+    for text in reminders:
+        if not text or len(text) > _REMINDER_CHARS or neutralised(text) != text:
+            most = f"1 to {_REMINDER_CHARS} characters without a marker"
+            return Reading(None, (f"bad_note: a reminder is {most}",))
+        refusal = screen.text_refusal(text)
+        if refusal is not None:
+            return Reading(None, (f"reminders: {refusal}",))
+    return Reading((reminders, _reasoning(found)))
+
+
+def _reasoning(found: Mapping[str, Any]) -> str:
+    reasoning = found.get("reasoning")
+    return reasoning if isinstance(reasoning, str) else ""

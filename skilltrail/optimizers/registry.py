@@ -1,0 +1,58 @@
+"""Opening the optimizer that params name: `rules`, or a prompted one over any model."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from skilltrail.envs.protocol import Environment
+from skilltrail.models.client.budget import Account
+from skilltrail.models.client.facts import Facts
+from skilltrail.optimizers.llm.ask import Counter
+from skilltrail.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
+from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.protocol import Optimizer
+from skilltrail.optimizers.rules import RulesOptimizer
+from skilltrail.params.fields import Params
+
+DEFAULT_WORKERS = 16
+
+
+def open_optimizer(
+    params: Params,
+    env: Environment,
+    facts: Facts,
+    count: Counter,
+    account: Account | None = None,
+    opener: Opener | None = None,
+) -> Optimizer:
+    """Return the optimizer of `optimizer.backend`.
+
+    Args:
+        facts: where a prompted optimizer keeps its calls and finds them again.
+        count: told of each of its replies, made or recalled.
+        account: what all its models share a budget by.
+        opener: returns the model of a stage's options; None = as params say.
+    """
+    role = params.optimizer
+    if role.backend == "rules":
+        return RulesOptimizer(env)
+    if opener is None:
+        own = Account() if account is None else account
+        opener = partial(open_optimizer_model, account=own)
+    return open_llm(role, llm_options(params), facts, env.name, count, opener)
+
+
+def llm_options(params: Params) -> LlmOptions:
+    """Return what params tell a prompted optimizer, apart from its models."""
+    role, reflect, aware = params.optimizer, params.reflect, params.skill_aware
+    return LlmOptions(
+        minibatch_size=reflect.minibatch_size,
+        failure_only=reflect.failure_only,
+        workers=role.workers if role.workers else DEFAULT_WORKERS,
+        show=reflect.show,
+        trajectory_chars=reflect.trajectory_chars,
+        skill_aware=aware.enabled,
+        notes_from=aware.source,
+        max_tokens=role.max_tokens,
+        stages={stage: getattr(role.stages, stage) for stage in STAGES},
+    )

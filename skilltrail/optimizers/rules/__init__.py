@@ -1,0 +1,5 @@
+"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/1`)."""
+
+from skilltrail.optimizers.rules.optimizer import RulesOptimizer
+
+__all__ = ["RulesOptimizer"]

@@ -1,0 +1,110 @@
+"""What the current skill document already teaches: its worked examples and catalogue lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from skilltrail.core.score import Score
+from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.optimizers.protocol import Observation, StepView
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """The taught part of one skill document.
+
+    Attributes:
+        examples: train item id -> its worked example as it stands in the document, in the
+            order of the document.
+        lines: catalogue lines that stand in the document, in its order, as Markdown items.
+        anchor: the line after which a further instruction line belongs; None = at the end.
+    """
+
+    examples: Mapping[str, str]
+    lines: tuple[str, ...]
+    anchor: str | None
+
+
+def item_line(line: str) -> str:
+    """Return a catalogue line as an item of a Markdown list."""
+    return f"- {line}"
+
+
+def read_lessons(view: StepView, env: Teachable) -> Lessons:
+    """Return what `view.skill` teaches; examples are found among train items seen so far."""
+    found: list[tuple[int, str, str]] = []
+    for id, observation in view.pool.items():
+        text = env.example(observation.item)
+        at = -1 if text is None else f"\n{view.skill}\n".find(f"\n{text}\n")
+        if text is not None and at >= 0:
+            found.append((at, id, text))
+    found.sort()
+    taught = {item_line(line) for line in env.catalogue.all_lines}
+    rows = view.skill.split("\n")
+    lines = tuple(row for row in rows if row in taught)
+    return Lessons(
+        examples={id: text for _, id, text in found},
+        lines=lines,
+        anchor=_anchor(view.skill[: found[0][0]] if found else view.skill, lines, rows),
+    )
+
+
+def _anchor(before: str, lines: tuple[str, ...], rows: list[str]) -> str | None:
+    """Return a line that stands once: the last taught one, else the last before examples.
+
+    Nothing from the first HTML comment on is an anchor: protected regions begin with one.
+    """
+    texts = [row for row in before.partition("<!--")[0].split("\n") if row.strip()]
+    last = lines[-1] if lines else (texts[-1] if texts else None)
+    return last if last is not None and rows.count(last) == 1 else None
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The train rollouts of one step, sorted into failures and successes.
+
+    Attributes:
+        failed: latest observation of every failed item that is no example yet; those of this
+            step's batch come first, then the rest of the pool.
+        passed: the same for successes.
+        types: item id -> failure type, of `failed`.
+        traits: item id -> the environment's traits, of the whole pool.
+    """
+
+    failed: Mapping[str, Observation]
+    passed: Mapping[str, Observation]
+    types: Mapping[str, str]
+    traits: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def items_by_type(self) -> dict[str, list[str]]:
+        """Failure type -> ids of its items, most frequent type first."""
+        groups: dict[str, list[str]] = {}
+        for id, name in self.types.items():
+            groups.setdefault(name, []).append(id)
+        return dict(sorted(groups.items(), key=lambda pair: (-len(pair[1]), pair[0])))
+
+
+def is_failure(score: Score, threshold: float) -> bool:
+    """Return whether a scored rollout is below the success threshold."""
+    return score.hard is not None and score.hard < threshold
+
+
+def sort_evidence(view: StepView, env: Teachable, lessons: Lessons) -> Evidence:
+    """Return the failures and successes that `view` shows."""
+    failed: dict[str, Observation] = {}
+    passed: dict[str, Observation] = {}
+    for id in [*(o.item.id for o in view.observations), *sorted(view.pool)]:
+        observation = view.pool[id]
+        if id in lessons.examples or observation.score.hard is None:
+            continue
+        side = failed if is_failure(observation.score, view.success_threshold) else passed
+        side.setdefault(id, observation)
+    return Evidence(
+        failed=failed,
+        passed=passed,
+        types={id: env.catalogue.type_of(o.score) for id, o in failed.items()},
+        traits={id: env.traits(view.pool[id].item) for id in sorted(view.pool)},
+    )

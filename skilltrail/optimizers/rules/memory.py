@@ -1,0 +1,84 @@
+"""What the verdicts of earlier steps forbid and suggest.
+
+All steps after the last accepted one tried changes of the very same document, so a set of
+edits that lost among them would lose again. That is all the memory there is: it is read from
+the history each time and kept nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from skilltrail.optimizers.protocol import StepRecord
+from skilltrail.optimizers.rules.writing import as_edit
+from skilltrail.skill.edit import Edit, EditStatus
+
+# An edit without its ids: two edits with the same face do the same to the same document.
+Face = tuple[str, str, str]
+
+
+def face(edit: Edit) -> Face:
+    """Return what an edit does, whatever the update mode calls it and wherever it inserts."""
+    op, target = edit.op, edit.target.strip()
+    if op == "suggest":
+        op = as_edit(edit).op
+    if op == "insert_after":
+        op, target = "append", ""
+    return (op, target, edit.content.strip())
+
+
+def faces(edits: Iterable[Edit]) -> frozenset[Face]:
+    return frozenset(face(edit) for edit in edits)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Attempts on the current document.
+
+    Attributes:
+        lost: sets of edits that were judged and did not win, oldest first.
+        stalled: number of steps since the last accepted one.
+        perfect: the gate gave the current document the full score: nothing can beat it.
+    """
+
+    lost: tuple[frozenset[Face], ...]
+    stalled: int
+    perfect: bool = False
+
+    def forbids(self, edits: Sequence[Edit]) -> bool:
+        """Return whether exactly these edits lost on this document."""
+        return faces(edits) in self.lost
+
+    def lost_alone(self, edit: Edit) -> bool:
+        """Return whether this edit lost when nothing else was changed."""
+        return frozenset([face(edit)]) in self.lost
+
+    def times_tried(self, edit: Edit) -> int:
+        """Return in how many lost sets the edit was."""
+        return sum(face(edit) in attempt for attempt in self.lost)
+
+
+def recall(history: Sequence[StepRecord]) -> Memory:
+    """Return the memory of the steps since the last accepted one."""
+    since: list[StepRecord] = []
+    perfect = False
+    for record in reversed(history):
+        if record.verdict == "accepted":
+            perfect = record.after == 1.0
+            break
+        since.append(record)
+    since.reverse()
+    tried = [(record, _applied(record)) for record in since]
+    return Memory(
+        lost=tuple(f for record, f in tried if f and record.verdict != "no_patch"),
+        stalled=len(since),
+        perfect=perfect,
+    )
+
+
+def _applied(record: StepRecord) -> frozenset[Face]:
+    applied = {r.edit for r in record.results if r.status is EditStatus.APPLIED}
+    if applied and all(edit.op in ("suggest", "rewrite") for edit in record.edits):
+        return faces(record.edits)  # they are in the document that was written of them
+    return faces(edit for edit in record.edits if edit.id in applied)

@@ -1,0 +1,200 @@
+"""The changes that `rules` can think of for one document, each a short list of edits.
+
+    grow    add worked examples of items that cover the failures best
+    swap    put such examples in the place of those that are missed least
+    advise  add the catalogue's line against a frequent failure type, or put it for another line
+    drop    take out an instruction line or a worked example
+
+Each is a generator, best first; the caller takes the first that has not lost yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from skilltrail.core.order import order_key
+from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.optimizers.protocol import StepView
+from skilltrail.optimizers.rules.coverage import (
+    SUCCESS_WEIGHT,
+    Cover,
+    greedy_order,
+    least_missed,
+    likeness,
+)
+from skilltrail.optimizers.rules.lessons import Evidence, Lessons, item_line
+from skilltrail.optimizers.rules.memory import Memory
+from skilltrail.skill.edit import Edit
+
+# Limits of what the document teaches by example: beyond them reading time grows and small
+# models' contexts fill up.
+MAX_EXAMPLES = 20
+MAX_EXAMPLE_CHARS = 8000
+# How far down the order of need moves look.
+MOST_WANTED = 48
+
+
+@dataclass(frozen=True)
+class Desk:
+    """All that a move is made from."""
+
+    view: StepView
+    env: Teachable
+    lessons: Lessons
+    evidence: Evidence
+    memory: Memory
+
+    @property
+    def room(self) -> int:
+        """How many examples may be added."""
+        if sum(map(len, self.lessons.examples.values())) >= MAX_EXAMPLE_CHARS:
+            return 0
+        return max(0, MAX_EXAMPLES - len(self.lessons.examples))
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """Item id -> its worked example, of every item of the pool that has one."""
+        rendered = {id: self.env.example(o.item) for id, o in self.view.pool.items()}
+        return {id: text for id, text in rendered.items() if text is not None}
+
+    @cached_property
+    def weights(self) -> dict[str, float]:
+        """Item id -> how much it counts to cover it."""
+        failed = dict.fromkeys(self.evidence.failed, 1.0)
+        return failed | dict.fromkeys(self.evidence.passed, SUCCESS_WEIGHT)
+
+    def cover(self) -> Cover:
+        """Return the cover that the document's examples give now."""
+        cover = Cover(self.evidence.traits, self.weights)
+        for id in self.lessons.examples:
+            cover.add(id)
+        return cover
+
+    @cached_property
+    def wanted(self) -> list[str]:
+        """The items worth an example, in the order of need.
+
+        An item that was tried on this document in vain counts half as much each time, and an
+        item that did not fail stands behind all that did.
+        """
+
+        def worth(id: str, gain: float) -> tuple[float, ...]:
+            tried = self.memory.times_tried(added(self, id))
+            chance = int(order_key(self.view.seed, 0, id)[:8], 16)
+            failed = float(id in self.evidence.failed)
+            return (failed, gain / 2**tried, -float(len(self.texts[id])), float(chance))
+
+        choices = [id for id in self.weights if id in self.texts]
+        return greedy_order(self.cover(), choices, worth, MOST_WANTED)
+
+    @cached_property
+    def leaving(self) -> list[str]:
+        """The document's examples, first the one that is missed least."""
+
+        def cover_of(examples: Sequence[str]) -> float:
+            taught = [self.evidence.traits[id] for id in examples]
+            return sum(
+                max((likeness(traits, one) for one in taught), default=0.0)
+                for traits in self.evidence.traits.values()
+            )
+
+        return least_missed(list(self.lessons.examples), cover_of)
+
+
+def grow(desk: Desk, count: int) -> Iterator[list[Edit]]:
+    """Yield ways to add `count` worked examples: the best, then each later choice."""
+    for start in range(len(desk.wanted) - count + 1):
+        yield [added(desk, id) for id in desk.wanted[start : start + count]]
+
+
+def swap(desk: Desk, count: int) -> Iterator[list[Edit]]:
+    """Yield ways to replace `count` examples, the least missed ones first."""
+    for start in range(len(desk.wanted) - count + 1):
+        coming = desk.wanted[start : start + count]
+        shift = start % len(desk.leaving) if desk.leaving else 0
+        going = (desk.leaving[shift:] + desk.leaving[:shift])[:count]
+        if len(going) == count:
+            yield [_swapped(desk, *pair) for pair in zip(coming, going, strict=True)]
+
+
+def advise(desk: Desk) -> Iterator[list[Edit]]:
+    """Yield single lines against the most frequent failures, then such in place of others."""
+    lines = list(_new_lines(desk))
+    anchor = desk.lessons.anchor
+    gap = "" if anchor is None or anchor in desk.lessons.lines else "\n"
+    for text, reason, items in lines:
+        op = "append" if anchor is None else "insert_after"
+        yield [
+            Edit(op, "" if anchor is None else anchor, gap + text, reason=reason, items=items)
+        ]
+    for old in desk.lessons.lines:
+        for text, reason, items in lines:
+            yield [
+                Edit(
+                    "replace",
+                    old,
+                    text,
+                    reason=f"{reason}, unlike the line it replaces",
+                    items=items,
+                )
+            ]
+
+
+def _new_lines(desk: Desk) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Yield catalogue lines that are not in the document, why, and the items behind each."""
+    for failure_type, ids in desk.evidence.items_by_type.items():
+        for line in desk.env.catalogue.lines(failure_type):
+            text = item_line(line)
+            if text not in desk.lessons.lines:
+                reason = f"{len(ids)} failed as {failure_type!r}, which this line is against"
+                yield text, reason, tuple(ids)
+
+
+def drop(desk: Desk) -> Iterator[list[Edit]]:
+    """Yield single deletions: instruction lines, then examples, the least missed first."""
+    for line in desk.lessons.lines:
+        yield [_removed(desk, line, "rule", "instruction line")]
+    for id in desk.leaving:
+        yield [_removed(desk, desk.lessons.examples[id], "example", "worked example")]
+
+
+def added(desk: Desk, id: str) -> Edit:
+    """Return the edit that adds the example of one item."""
+    return Edit(
+        op="append",
+        content=desk.texts[id],
+        kind="example",
+        reason=_why(desk, id),
+        items=_behind(desk, id),
+    )
+
+
+def _swapped(desk: Desk, coming: str, going: str) -> Edit:
+    return Edit(
+        op="replace",
+        target=desk.lessons.examples[going],
+        content=desk.texts[coming],
+        kind="example",
+        reason=f"in place of the example of {going}, missed least: {_why(desk, coming)}",
+        items=_behind(desk, coming),
+    )
+
+
+def _removed(desk: Desk, text: str, kind: str, what: str) -> Edit:
+    items = tuple(desk.evidence.passed)
+    return Edit("delete", text, kind=kind, reason=f"may this {what} be spared?", items=items)
+
+
+def _why(desk: Desk, id: str) -> str:
+    failure = desk.evidence.types.get(id)
+    if failure is None:
+        return "a solved item that is little like the examples so far"
+    return f"failed as {failure!r}; {len(_behind(desk, id)) - 1} more failures are like it"
+
+
+def _behind(desk: Desk, id: str) -> tuple[str, ...]:
+    """Return the train items an example stands for: itself, then failures most like it."""
+    others = [other for other in desk.evidence.failed if other != id]
+    return (id, *desk.cover().alike(id, others))

@@ -1,0 +1,282 @@
+"""Every knob of a run, typed and frozen: what `params.yaml` says once it has been read.
+
+The common knobs are flat, the rest lie in small sections. `KNOBS` in the docs relates them to
+the reference implementation's. Reading, checking and origins: `skilltrail.params.read`.
+
+To add a knob: one line here, one in `params.yaml`, one test that it changes something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skilltrail.core.item import SPLITS
+from skilltrail.params.knob import derived, knob
+from skilltrail.params.model_options import BACKENDS, RoleOptions
+
+NO_DATA = "data/none"
+DEFAULT_SEED = "skills/seeds/default"
+
+SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
+UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
+SHOWN = ("prompt", "trace", "preview", "reference")
+GATE_RULES = ("strict", "paired", "no_regression")
+METRICS = ("hard", "soft", "mixed")
+
+
+@dataclass(frozen=True)
+class Skill:
+    seed: str = knob(
+        DEFAULT_SEED,
+        f"Seed skill file; {DEFAULT_SEED} stands for skills/seeds/<env>.md.",
+        result_changing=False,
+    )
+    parent: str | None = knob(
+        None, "Event id of the version this run is forked from; set by `skilltrail fork`."
+    )
+
+
+@dataclass(frozen=True)
+class Limit:
+    train: int = knob(0, "Train items to use; 0 = all.", low=0, result_changing=False)
+    selection: int = knob(0, "Selection items to use; 0 = all.", low=0, result_changing=False)
+    test: int = knob(0, "Test items to use; 0 = all.", low=0, result_changing=False)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where items come from. What a run keys on is the items themselves, not these."""
+
+    path: str = knob(
+        NO_DATA,
+        f"A file of items to split by ratio; {NO_DATA} = not given (then data/<env>).",
+        result_changing=False,
+    )
+    split_dir: str = knob(
+        NO_DATA, f"A folder of ready-made splits; {NO_DATA} = not given.", result_changing=False
+    )
+    ratio: str = knob("2:1:7", "train:selection:test, positive numbers.", result_changing=False)
+    split_seed: int = knob(
+        42, "Seed of the assignment to splits.", low=0, result_changing=False
+    )
+    group_key: str | None = knob(
+        None, "Field whose equal values stay in one split; null = none.", result_changing=False
+    )
+    allow_overlap: bool = knob(
+        False, "Let the same content stand in two splits.", result_changing=False
+    )
+    limit: Limit = field(default_factory=Limit)
+
+
+@dataclass(frozen=True)
+class Reflect:
+    """What analysts are shown. `rules` reads the threshold only."""
+
+    success_threshold: float = knob(
+        1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
+    )
+    minibatch_size: int = knob(8, "Trajectories per analyst call.", low=1)
+    failure_only: bool = knob(False, "Ask no analyst about successes.")
+    show: tuple[str, ...] = knob(
+        ("prompt", "trace", "reference"), "Of prompt, trace, preview, reference.", choices=SHOWN
+    )
+    trajectory_chars: int = knob(
+        4000, "Longest trajectory shown; the middle is cut and marked.", low=200
+    )
+
+
+@dataclass(frozen=True)
+class Optimizer(RoleOptions):
+    """Who proposes edits: the embedded `rules`, or any model."""
+
+    backend: str = knob("rules", "`rules` needs no model.", choices=("rules", *BACKENDS))
+
+
+@dataclass(frozen=True)
+class JudgeOptions(RoleOptions):
+    """Who scores what no rule can; see docs/models/judge.md."""
+
+    backend: str = knob("none", "`none` = nobody.", choices=("none", *BACKENDS))
+    rubric: str = knob(
+        NO_DATA,
+        f"File that tells the judge what a good answer is; {NO_DATA} = not given. Its text is "
+        "part of fact keys.",
+        result_changing=False,
+    )
+    threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
+
+
+@dataclass(frozen=True)
+class SlowUpdate:
+    """At the end of an epoch, from the second: guidance in a protected region (momentum)."""
+
+    enabled: bool = knob(False, "Compare epochs and write guidance.")
+    samples: int = knob(20, "Train items compared.", low=1)
+    mode: str = knob(
+        "gated", "`force` keeps the guidance whatever its scores.", choices=("gated", "force")
+    )
+    pairs: str = knob(
+        "mixed", "Which compared items count.", choices=("mixed", "changed", "unchanged")
+    )
+    max_extra: int = knob(
+        20, "Most rollouts to find more changed items.", low=0,
+        read_when=("slow_update.pairs", ("changed",)),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MetaSkill:
+    enabled: bool = knob(False, "Keep an optimizer-side memory from the second epoch on.")
+
+
+@dataclass(frozen=True)
+class SkillAware:
+    """Tell a defect of the skill from a lapse in following it; lapses become short notes."""
+
+    enabled: bool = knob(False, "Write notes into the protected appendix.")
+    source: str = knob("both", "Whose notes count.", choices=("both", "failure_only"))
+    consolidate_over: int = knob(
+        0, "Consolidate when there are more notes than this; 0 = never.", low=0
+    )
+
+
+@dataclass(frozen=True)
+class Gate:
+    rule: str = knob("strict", "How a candidate is judged.", choices=GATE_RULES)
+    metric: str = knob("hard", "Which score is compared.", choices=METRICS)
+    mixed_weight: float = knob(
+        0.5, "Share of soft in `mixed`.", low=0, high=1, read_when=("gate.metric", ("mixed",))
+    )
+    alpha: float = knob(
+        0.05,
+        "Level of the sign-flip test.",
+        low=0,
+        high=1,
+        read_when=("gate.rule", ("paired",)),
+    )
+    tolerance: float = knob(
+        0.0,
+        "How far one item may fall.",
+        low=0,
+        high=1,
+        read_when=("gate.rule", ("no_regression",)),
+    )
+    prefer_shorter: bool = knob(True, "Accept an equal mean with fewer tokens.")
+    min_coverage: float = knob(
+        1.0,
+        "Least share of items that must be scored; below 1 a run goes on with gaps.",
+        low=0,
+        high=1,
+    )
+    repeats: int = knob(1, "Rollouts per selection item; their mean is its score.", low=1)
+    min_items: int = knob(2, "Fewest item pairs a verdict may rest on.", low=1)
+
+
+@dataclass(frozen=True)
+class Evaluate:
+    enabled: bool = knob(
+        True,
+        "Open the test split after training; false keeps it sealed.",
+        result_changing=False,
+    )
+    skills: tuple[str, ...] = knob(
+        (),
+        "Skills measured: FILE, RUN:vN, seed, best, last; the first is what others gain over. "
+        "None = seed, best and, where it differs, last.",
+        result_changing=False,
+    )
+    split: str = knob(
+        "test", "Items measured on.", choices=(*SPLITS, "all"), result_changing=False
+    )
+    targets: Mapping[str, Any] = knob(
+        {},
+        "Further targets by name, each with the keys of `target`: what carries over to them.",
+        result_changing=False,
+    )
+    roles: Mapping[str, RoleOptions] = derived(dict)
+
+
+@dataclass(frozen=True)
+class Params:
+    """All knobs of one run."""
+
+    env: str = knob("textqa", "Environment: a folder of skilltrail/envs.")
+    seed: int = knob(42, "Drives batches and every other seeded order.", low=0)
+    epochs: int = knob(4, "Passes over the train split.", low=1)
+    batch_size: int = knob(40, "Train items rolled out per batch.", low=1)
+    accumulation: int = knob(1, "Batches pooled into one step.", low=1)
+    lr: int = knob(4, "Learning rate: most merged edits applied per step.", low=1)
+    lr_min: int = knob(
+        1, "Edits at the last step.", low=1, read_when=("lr_schedule", ("linear", "cosine"))
+    )
+    lr_schedule: str = knob("cosine", "How lr falls over the steps.", choices=SCHEDULES)
+    lr_warmup: int = knob(0, "Steps over which lr rises from 1; 0 = none.", low=0)
+    update_mode: str = knob("patch", "What analysts write.", choices=UPDATE_MODES)
+    max_skill_tokens: int = knob(0, "Hard limit of the document's size; 0 = none.", low=0)
+    patience: int = knob(0, "Stop after so many steps without acceptance; 0 = never.", low=0)
+    use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
+    merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
+    compaction: bool = knob(False, "Try a shorter document at the end of each epoch.")
+    skill: Skill = field(default_factory=Skill)
+    data: Data = field(default_factory=Data)
+    reflect: Reflect = field(default_factory=Reflect)
+    target: RoleOptions = field(default_factory=RoleOptions)
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    judge: JudgeOptions = field(default_factory=JudgeOptions)
+    gate: Gate = field(default_factory=Gate)
+    slow_update: SlowUpdate = field(default_factory=SlowUpdate)
+    meta_skill: MetaSkill = field(default_factory=MetaSkill)
+    skill_aware: SkillAware = field(default_factory=SkillAware)
+    evaluate: Evaluate = field(default_factory=Evaluate)
+    envs: Mapping[str, Any] = knob(
+        {},
+        "Overrides by environment; only the chosen one's count.",
+        result_changing=False,
+    )
+    env_params: Any = derived(lambda: None)
+    origins: Mapping[str, str] = derived(dict)
+
+
+def seed_skill_path(params: Params) -> str:
+    """Return the seed skill's path relative to the repository root."""
+    if params.skill.seed == DEFAULT_SEED:
+        return f"skills/seeds/{params.env}.md"
+    return params.skill.seed
+
+
+def cross_faults(params: Params) -> list[tuple[str, str]]:
+    """Return (key, message) of every pair of knobs that cannot go together."""
+    faults: list[tuple[str, str]] = []
+    if params.lr_schedule in ("linear", "cosine") and params.lr_min > params.lr:
+        faults.append(("lr_min", f"must not exceed lr, found {params.lr_min} over {params.lr}"))
+    if params.data.path != NO_DATA and params.data.split_dir != NO_DATA:
+        faults.append(
+            ("data.split_dir", f"data.path is given too; set one of them back to {NO_DATA}")
+        )
+    if params.judge.backend != "none" and params.judge.rubric == NO_DATA:
+        faults.append(("judge.rubric", "a judge needs one; name a file such as data/rubric.md"))
+    if not _is_ratio(params.data.ratio):
+        found = params.data.ratio
+        faults.append(
+            ("data.ratio", f"expected train:selection:test such as 2:1:7, found {found!r}")
+        )
+    for key, path in (
+        ("skill.seed", params.skill.seed),
+        ("data.path", params.data.path),
+        ("data.split_dir", params.data.split_dir),
+        ("judge.rubric", params.judge.rubric),
+    ):
+        if not path.strip():
+            default = DEFAULT_SEED if key == "skill.seed" else NO_DATA
+            faults.append((key, f"may not be empty; write {default} for none given"))
+    return faults
+
+
+def _is_ratio(text: str) -> bool:
+    parts = text.split(":")
+    return len(parts) == 3 and all(
+        part.isascii() and part.replace(".", "", 1).isdigit() and float(part) > 0
+        for part in parts
+    )

@@ -1,0 +1,288 @@
+"""How one role (target, optimizer, judge) reaches its model: typed, frozen, checked once.
+
+The fields are the Models table of the docs. What is None is not sent, so the provider's own
+default holds. Keys never stand here: `key_env` names the environment variable that holds one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from skilltrail.core.errors import ParamError
+from skilltrail.params.knob import Knob, expectation, knob, knobs_of
+
+EMBEDDED_MODEL = "SmolLM2-135M-Instruct"
+SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "effort")
+HTTP_BACKENDS = ("openai", "azure", "anthropic", "vllm", "minimax")
+HARNESS_BACKENDS = ("codex_exec", "claude_exec", "exec")
+BACKENDS = ("local", *HTTP_BACKENDS, *HARNESS_BACKENDS, "replay")
+ABILITIES = ("schema", "tools", "vision")
+APIS = ("auto", "chat", "responses", "completions")
+STYLES = ("completion", "chat")
+THINKING = ("server_default", "enabled", "disabled")
+REGIONS = ("global_en", "cn_zh")
+SIGN_INS = ("api_key", "azure_cli", "managed_identity")
+PARSERS = ("text", "jsonl")
+SANDBOXES = ("read-only", "workspace-write", "danger-full-access")
+APPROVALS = ("untrusted", "on-request", "never")
+
+
+@dataclass(frozen=True)
+class BudgetOptions:
+    """Hard limits of one role; see `skilltrail.models.client.budget`."""
+
+    calls: int | None = knob(
+        None, "Most calls, failed ones included; null = no limit.", low=0, result_changing=False
+    )
+    tokens: int | None = knob(
+        None, "Most tokens, input and output together.", low=0, result_changing=False
+    )
+    usd: float | None = knob(None, "Most US dollars.", low=0, result_changing=False)
+    allow_unpriced: bool = knob(
+        False, "Go on without the dollar limit where no price is known.", result_changing=False
+    )
+
+
+@dataclass(frozen=True)
+class PriceOptions:
+    """US dollars for a million tokens; what is set here wins over the price table."""
+
+    input: float | None = knob(None, "Input tokens.", low=0, result_changing=False)
+    output: float | None = knob(None, "Output tokens.", low=0, result_changing=False)
+    cached: float | None = knob(
+        None, "Cached input tokens; null = as other input.", low=0, result_changing=False
+    )
+    written: float | None = knob(
+        None, "Tokens put into a cache; null = as other input.", low=0, result_changing=False
+    )
+
+
+@dataclass(frozen=True)
+class RetryOptions:
+    """How often a failed call is made again."""
+
+    attempts: int = knob(6, "Calls made for one request at most.", low=1, result_changing=False)
+    after_timeout: int = knob(
+        1, "Calls made again after one that used up timeout_s.", low=0, result_changing=False
+    )
+    give_up_after: int = knob(
+        6, "Failed rounds in a row that stop the run.", low=1, result_changing=False
+    )
+    max_wait_s: float = knob(
+        120.0, "Longest wait for a rate limit to lift.", low=0, result_changing=False
+    )
+
+
+@dataclass(frozen=True)
+class AzureOptions:
+    """Azure OpenAI: where the deployment is and how to sign in."""
+
+    endpoint: str | None = knob(None, "https://NAME.openai.azure.com", result_changing=False)
+    deployment: str | None = knob(None, "Deployment; null = the model's name.")
+    api_version: str = knob("2024-10-21", "Version of the API.")
+    auth: str = knob("api_key", "How to sign in.", choices=SIGN_INS, result_changing=False)
+    scope: str = knob(
+        "https://cognitiveservices.azure.com/.default",
+        "What identity tokens are for.",
+        result_changing=False,
+    )
+    client_id: str | None = knob(
+        None, "A user-assigned managed identity.", result_changing=False
+    )
+
+
+@dataclass(frozen=True)
+class ExecOptions:
+    """An agent command line. `exec` is the general one; see docs/models."""
+
+    path: str | None = knob(
+        None, "The program; null = its usual name on PATH.", result_changing=False
+    )
+    argv: tuple[str, ...] = knob(
+        (), "`exec`: the command; {model}, {dir}, {system_file} are filled in."
+    )
+    parser: str = knob(
+        "text", "`exec`: stdout is the answer, or one event a line.", choices=PARSERS
+    )
+    text_field: str = knob(
+        "text", "`exec`, jsonl: dotted field of the answer's text; the last event counts."
+    )
+    system_args: tuple[str, ...] = knob(
+        (), "`exec`: words that hand over {system_file}; none = the text leads the prompt."
+    )
+    env: tuple[str, ...] = knob(
+        (), "Environment variables handed to the program.", result_changing=False
+    )
+    sandbox: str = knob(
+        "read-only", "codex_exec, claude_exec: what commands may do.", choices=SANDBOXES
+    )
+    network: bool = knob(False, "codex_exec: commands may use the network.")
+    web_search: bool = knob(False, "codex_exec: the agent may search the web.")
+    approval_policy: str = knob(
+        "never", "codex_exec: when the agent would ask a person.", choices=APPROVALS
+    )
+    profile: str | None = knob(None, "codex_exec, claude_exec: named settings of the program.")
+    tools: tuple[str, ...] = knob((), "claude_exec: tools the agent may use.")
+    max_turns: int | None = knob(None, "claude_exec: most turns of one call.", low=1)
+    max_thinking_tokens: int | None = knob(None, "claude_exec: thinking budget.", low=0)
+    use_sdk: bool = knob(False, "Drive the program by its Python SDK.")
+
+
+@dataclass(frozen=True)
+class StageOptions:
+    """What one optimizer stage does differently; null = as the optimizer does."""
+
+    model: str | None = knob(None, "Model of this stage.")
+    effort: str | None = knob(None, "Reasoning effort of this stage.")
+    max_tokens: int | None = knob(None, "Most tokens of a reply of this stage.", low=1)
+
+
+@dataclass(frozen=True)
+class StagesOptions:
+    """The optimizer's stages."""
+
+    analyst: StageOptions = StageOptions()
+    merge: StageOptions = StageOptions()
+    rank: StageOptions = StageOptions()
+    rewrite: StageOptions = StageOptions()
+    slow: StageOptions = StageOptions()
+    meta: StageOptions = StageOptions()
+    lr: StageOptions = StageOptions()
+
+
+@dataclass(frozen=True)
+class RoleOptions:
+    """One role's model. Settings that are null are not sent."""
+
+    backend: str = knob("local", "How the model is reached.", choices=BACKENDS)
+    model: str = knob(
+        EMBEDDED_MODEL,
+        f"Name at the provider, or a .gguf file for `local`; {EMBEDDED_MODEL} is embedded.",
+    )
+    provider: str | None = knob(
+        None, "Label recorded in place of the URL; part of fact keys; needed with base_url."
+    )
+    base_url: str | None = knob(
+        None, "A compatible endpoint; null = the backend's own.", result_changing=False
+    )
+    api: str = knob("auto", "`auto`: doctor says which and why.", choices=APIS)
+    style: str = knob("completion", "`local`: prompt form.", choices=STYLES)
+    key_env: str | None = knob(
+        None,
+        "Environment variable with the key; null = the usual one, none for a base_url.",
+        result_changing=False,
+    )
+    temperature: float | None = knob(None, "Sampling temperature.", low=0, high=2)
+    top_p: float | None = knob(None, "Nucleus sampling mass.", low=0, high=1)
+    max_tokens: int | None = knob(None, "Most tokens of a reply.", low=1)
+    stop: tuple[str, ...] = knob((), "Texts that end a reply, in place of the environment's.")
+    seed: int | None = knob(
+        None, "Mixed into each call's sampling seed; null = providers choose.", low=0
+    )
+    effort: str | None = knob(None, "Reasoning effort, in the provider's words.")
+    omit: tuple[str, ...] = knob(
+        (), "Decoding settings never sent, for models that refuse them."
+    )
+    thinking: str = knob(
+        "server_default", "Thinking policy; the default sends nothing.", choices=THINKING
+    )
+    region: str = knob("global_en", "minimax: which base URL.", choices=REGIONS)
+    abilities: tuple[str, ...] | None = knob(
+        None,
+        "Of schema, tools, vision; null = what the backend surely has.",
+        result_changing=False,
+    )
+    timeout_s: float = knob(
+        300.0, "Longest wait for a whole call.", low=0.001, result_changing=False
+    )
+    connect_timeout_s: float = knob(
+        10.0, "Longest wait for a connection.", low=0.001, result_changing=False
+    )
+    workers: int = knob(
+        0,
+        "Requests in flight; 0 = 16, 2 for agent programs, one per core for `local`.",
+        low=0,
+        result_changing=False,
+    )
+    n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256, high=2**20)
+    replays: str | None = knob(None, "`replay`: the backend whose answers are repeated.")
+    retry: RetryOptions = RetryOptions()
+    budget: BudgetOptions = BudgetOptions()
+    price: PriceOptions = PriceOptions()
+    azure: AzureOptions = AzureOptions()
+    exec: ExecOptions = ExecOptions()
+    stages: StagesOptions = StagesOptions()
+
+    def check(self, role: str) -> None:
+        """Refuse what cannot work, naming the key below `role`.
+
+        Raises:
+            ParamError: a value outside its range, or two that contradict each other.
+        """
+        for knob_ in knobs_of(type(self)):
+            _check_knob(f"{role}.{knob_.key}", _look_up(self, knob_.key), knob_)
+        for ability in self.abilities if self.abilities is not None else ():
+            if ability not in ABILITIES:
+                _refuse(f"{role}.abilities", repr(ability), f"Use of {', '.join(ABILITIES)}")
+        for name in self.omit:
+            if name not in SETTINGS:
+                _refuse(f"{role}.omit", repr(name), f"Use of {', '.join(SETTINGS)}")
+        _check_backend(role, self)
+
+
+def _check_knob(key: str, value: Any, about: Knob) -> None:
+    if about.choices and value not in about.choices:
+        _refuse(key, repr(value), f"Use one of: {', '.join(about.choices)}")
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        low, high = about.low, about.high
+        if (low is not None and value < low) or (high is not None and value > high):
+            _refuse(key, repr(value), f"Use {expectation(about)}")
+
+
+def _look_up(options: RoleOptions, key: str) -> Any:
+    value: Any = options
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _refuse(key: str, found: str, remedy: str) -> NoReturn:
+    raise ParamError(key, found, remedy)
+
+
+def _check_backend(role: str, options: RoleOptions) -> None:
+    backend = options.backend
+    if options.base_url is not None and options.provider is None and backend in HTTP_BACKENDS:
+        _refuse(
+            f"{role}.provider",
+            "missing, while base_url is set",
+            "Set a short label such as `my-vllm`: it is recorded in place of the URL",
+        )
+    if backend == "vllm" and options.base_url is None:
+        _refuse(f"{role}.base_url", "missing", "The vllm backend needs its server's URL")
+    if backend == "azure" and options.azure.endpoint is None:
+        _refuse(f"{role}.azure.endpoint", "missing", "Set https://NAME.openai.azure.com")
+    if backend == "exec" and not options.exec.argv:
+        _refuse(f"{role}.exec.argv", "empty", "Set the command, one word an element")
+    if backend == "anthropic" and options.seed is not None:
+        _refuse(f"{role}.seed", str(options.seed), "This provider takes no seed; remove it")
+    if options.api == "responses":
+        _refuse_settings(role, options, ("stop", "seed"), "with api: responses, which has none")
+    if backend in HARNESS_BACKENDS:
+        sampled = ("temperature", "top_p", "max_tokens", "stop", "seed")
+        _refuse_settings(role, options, sampled, f"with {backend}: an agent does not take it")
+        for name in ("tokens", "usd"):
+            if getattr(options.budget, name) is not None:
+                _refuse(
+                    f"{role}.budget.{name}",
+                    f"set with backend {backend}",
+                    "What an agent will use is not known before a call; limit budget.calls",
+                )
+
+
+def _refuse_settings(role: str, options: RoleOptions, names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        value = getattr(options, name)
+        if value not in (None, ()):
+            _refuse(f"{role}.{name}", f"{value!r} {why}", "Remove it")

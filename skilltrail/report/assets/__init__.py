@@ -1,0 +1,1 @@
+"""The page's template, styles and scripts; `skilltrail.report.page` puts them into one file."""

@@ -1,0 +1,126 @@
+"""Puts the page's data together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.words import sentence
+from skilltrail.report.book.cost import cost_rows
+from skilltrail.report.book.facts import Facts
+from skilltrail.report.book.packing import Items, Packer
+from skilltrail.report.book.rollouts import Rollouts
+from skilltrail.report.book.strings import Strings
+from skilltrail.report.book.summary import headline, rows_of
+from skilltrail.report.book.trust import trust_rows
+from skilltrail.report.book.versions import Lines, packed_versions
+from skilltrail.report.tables import COLUMNS
+
+SHAPE = 2
+ROOM_BYTES = 9_200_000  # for all data; the page around it takes a few hundred thousand
+
+
+def book_of(
+    training: Sequence[Event],
+    evaluation: Sequence[Event],
+    facts: Facts,
+    runs: Sequence[dict[str, Any]] = (),
+) -> dict[str, Any]:
+    """Return the page's data.
+
+    Args:
+        training: a training log, finished or not, at least its first two events.
+        evaluation: the evaluation log, may be empty.
+        runs: other runs to compare with, see `skilltrail.report.book.runs`.
+    """
+    strings, items = Strings(), Items()
+    packer, rollouts = Packer(strings, items), Rollouts(strings, items, facts)
+    lines, numbers = Lines(strings), headline(training, evaluation)
+    splits = _splits(training, evaluation, items)
+    events, scored = [], []
+    for event in (*training, *evaluation):
+        if event.type == "rollouts.scored":
+            scored.append(rollouts.scored(event))
+        elif event.type not in ("run.started", "test.opened"):
+            events.append(packer.event(event))
+    book = {
+        "shape": SHAPE,
+        "run": _run(training, facts),
+        "numbers": numbers,
+        "columns": COLUMNS,
+        "curve": [[row[name] for name in COLUMNS] for row in rows_of(training)],
+        "versions": packed_versions(Story(training), lines),
+        "lines": lines.columns,
+        "events": events,
+        "scored": scored,
+        "trajectories": rollouts.trajectories,
+        "log": [[e.seq, e.type, strings.keep(told)] for e, told in _told(training, evaluation)],
+        "cost": cost_rows((*training, *evaluation), facts),
+        "trust": trust_rows(training, evaluation, numbers),
+        "runs": list(runs),
+        "items": _items(items.ids, splits, facts, strings),
+    }
+    spent = len(json.dumps(book, separators=(",", ":"), ensure_ascii=False).encode())
+    book["strings"], book["longest"] = strings.finish(ROOM_BYTES - spent)
+    return book
+
+
+def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
+    start, last = training[0].data, training[-1]
+    finished = last.type == "run.finished"
+    return {
+        "env": start["env"],
+        "agent": start["agent"]["version"],
+        "target": dict(start["target"]),
+        "seed": start["seed"],
+        "parent": start["parent"],
+        "id": last.id,
+        "events": len(training),
+        "train": len(start["train"]),
+        "selection": len(start["selection"]),
+        "finished": finished,
+        "why": last.data["why"] if finished else None,
+        "best": last.data["best"]["version"] if finished else None,
+        "facts": facts.present,
+    }
+
+
+def _splits(
+    training: Sequence[Event], evaluation: Sequence[Event], items: Items
+) -> dict[str, str]:
+    """Return the split of each item, numbering items in the order of the splits."""
+    splits: dict[str, str] = {}
+    start = training[0].data
+    groups = [("selection", start["selection"]), ("train", start["train"])]
+    groups += [
+        (e.data["split"], e.data["items"]) for e in evaluation if e.type == "test.opened"
+    ]
+    for split, rows in groups:
+        for row in rows:
+            splits.setdefault(row["item"], split)
+            items.number(row["item"])
+    return splits
+
+
+def _items(
+    ids: Sequence[str], splits: Mapping[str, str], facts: Facts, strings: Strings
+) -> dict[str, list[Any]]:
+    expected = (facts.expected.get(id) for id in ids)
+    return {
+        "id": list(ids),
+        "split": [splits.get(id, "") for id in ids],
+        "expected": [None if text is None else strings.add(text) for text in expected],
+    }
+
+
+def _told(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> Iterator[tuple[Event, str]]:
+    version: int | None = None
+    for event in (*training, *evaluation):
+        yield event, sentence(event, version)
+        if event.type == "skill.versioned":
+            version = event.data["version"]

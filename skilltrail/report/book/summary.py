@@ -1,0 +1,50 @@
+"""The headline numbers of a run that may still be going on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from skilltrail.history.log.events import Event
+from skilltrail.report.tables import curve, metrics
+
+
+def headline(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str, Any]:
+    """Return what `report.tables.metrics` returns; of an unfinished run, what is known yet."""
+    if training[-1].type == "run.finished":
+        return metrics(training, evaluation)
+    rows = rows_of(training)
+    ended = Counter(row["verdict"] for row in rows)
+    baseline = next((_baseline(e) for e in training if e.type == "rollouts.scored"), None)
+    best = next((row["best"] for row in reversed(rows) if row["best"] is not None), baseline)
+    versions = [event for event in training if event.type == "skill.versioned"]
+    return {
+        "selection": {"seed": baseline, "best": best},
+        "steps": len(rows),
+        "skill_tokens": versions[-1].data["tokens"] if versions else 0,
+    } | {name: ended[name] for name in ("accepted", "rejected", "indecisive")}
+
+
+def rows_of(training: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return the curve's rows; none while the log is shorter than its first step."""
+    return curve(training) if len(training) > 1 else []
+
+
+def points_of(training: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return the curve's rows with what the gate said beside: what a chart draws."""
+    gates = {
+        event.data["step"]: event.data
+        for event in training
+        if event.type == "gate.judged" and event.data["source"] == "step"
+    }
+    names = ("after_max", "judged", "total", "saved", "forced", "metric")
+    return [
+        row | {name: gates.get(row["step"], {}).get(name) for name in names}
+        for row in rows_of(training)
+    ]
+
+
+def _baseline(event: Event) -> float | None:
+    mean: float | None = event.data["mean_hard"]
+    return mean if event.data["purpose"] == "baseline" else None

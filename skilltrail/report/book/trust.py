@@ -1,0 +1,138 @@
+"""What a reader may rely on, checked while the report is made: the trust box."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from skilltrail.core.canon import digest
+from skilltrail.history.log.events import Event
+from skilltrail.verify.levels import Report, verify_log
+
+GOOD, NOTE, BAD = "good", "note", "bad"
+# What a fault of the log itself is about; any other is a decision that does not follow.
+CHAIN = ("newline", "line", "seq", "prev", "form", "document", "end of the log")
+
+
+def trust_rows(
+    training: Sequence[Event], evaluation: Sequence[Event], numbers: dict[str, Any]
+) -> list[dict[str, str]]:
+    """Return rows of what, verdict (`good`, `note`, `bad`) and what was found."""
+    return [
+        {"what": what, "verdict": verdict, "found": found}
+        for what, verdict, found in _rows(training, evaluation, numbers)
+    ]
+
+
+def _rows(
+    training: Sequence[Event], evaluation: Sequence[Event], numbers: dict[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    # The checks of decisions register themselves; importing them costs, so it is done here.
+    import skilltrail.verify.rules  # noqa: F401
+
+    data = b"".join(event.line + b"\n" for event in training)
+    report = verify_log(data, "events.jsonl", allow_unfinished=True)
+    yield _chain(report)
+    yield _decisions(report)
+    yield "Run", GOOD, training[-1].id
+    if training[-1].type != "run.finished":
+        yield "End", NOTE, "the run has not finished; this is its state so far"
+    yield from _splits(training, evaluation)
+    yield _openings(evaluation)
+    yield _coverage(training, evaluation)
+    yield from _judged(training, evaluation)
+    yield from _gap(numbers)
+    yield from _departures(training)
+
+
+def _chain(report: Report) -> tuple[str, str, str]:
+    faults = [fault for fault in report.faults if fault.what in CHAIN]
+    if not faults:
+        return "Chain", GOOD, f"{len(report.events)} events, every link and version verified"
+    return "Chain", BAD, f"{len(faults)} faults, first: {faults[0]}"
+
+
+def _decisions(report: Report) -> tuple[str, str, str]:
+    faults = [fault for fault in report.faults if fault.what not in CHAIN]
+    unknown, done = sum(report.not_recomputed.values()), sum(report.recomputed.values())
+    if faults:
+        return "Decisions", BAD, f"{len(faults)} of {done} differ, first: {faults[0]}"
+    if unknown:
+        tags = ", ".join(sorted(report.not_recomputed))
+        return "Decisions", NOTE, f"{done} checked; {unknown} parts not recomputed ({tags})"
+    return "Decisions", GOOD, f"{done} checked against the log"
+
+
+def _splits(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> Iterator[tuple[str, str, str]]:
+    start = training[0].data
+    for split in ("train", "selection"):
+        yield _split(split, start[split])
+    for event in evaluation:
+        if event.type == "test.opened":
+            yield _split(event.data["split"], event.data["items"])
+
+
+def _split(name: str, rows: Sequence[Any]) -> tuple[str, str, str]:
+    # The same digest as in data/splits/manifest.json, of the items that the run used.
+    ordered = sorted(rows, key=lambda row: str(row["item"]))
+    frozen = digest("split/1", [row["digest"] for row in ordered])
+    return f"Split {name}", GOOD, f"{len(rows)} items, {frozen[:16]}"
+
+
+def _openings(evaluation: Sequence[Event]) -> tuple[str, str, str]:
+    opened = sum(event.type == "test.opened" for event in evaluation)
+    if not opened:
+        return (
+            "Test split",
+            NOTE,
+            "no evaluation is at hand: nothing here says how the skill does on unseen items",
+        )
+    return (
+        "Test split",
+        GOOD if opened == 1 else NOTE,
+        f"opened {opened}× in the evaluation log",
+    )
+
+
+def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[str, str, str]:
+    rolled = [
+        e.data["coverage"] for e in (*training, *evaluation) if e.type == "rollouts.scored"
+    ]
+    asked = sum(one["asked"] for one in rolled)
+    done = sum(one["scored"] for one in rolled)
+    found = f"{done} of {asked} rollouts scored"
+    return "Coverage", GOOD if done == asked else NOTE, found
+
+
+def _judged(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> Iterator[tuple[str, str, str]]:
+    scored = [e.data for e in (*training, *evaluation) if e.type == "rollouts.scored"]
+    rows = [row for data in scored for row in data["items"]]
+    judged = sum("judgement" in row for row in rows)
+    if judged:
+        yield "Scores", NOTE, f"{judged} of {len(rows)} were given by a model, not by a rule"
+
+
+def _gap(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    selection, test = numbers["selection"].get("best"), numbers.get("test", {}).get("best")
+    if selection is not None and test is not None:
+        gap = selection - test
+        found = f"{selection:.3f} on selection, {test:.3f} on test ({gap:+.3f})"
+        yield "Selection-to-test gap", GOOD if gap < 0.1 else NOTE, found
+
+
+def _departures(training: Sequence[Event]) -> Iterator[tuple[str, str, str]]:
+    gates = [event.data for event in training if event.type == "gate.judged"]
+    forced = sum(data["forced"] for data in gates)
+    if forced:
+        yield "Departure", NOTE, f"{forced} of {len(gates)} verdicts were forced, not earned"
+    if any(data.get("min_coverage", 1.0) < 1 for data in gates):
+        yield "Departure", NOTE, "the run was allowed to go on with missing items"
+    unusable = sum(event.type == "reply.rejected" for event in training)
+    if unusable:
+        yield "Departure", NOTE, f"{unusable} optimizer replies could not be used"
+    if training[0].data["parent"] is not None:
+        yield "Fork", GOOD, f"goes on from event {training[0].data['parent'][:16]}"

@@ -1,0 +1,37 @@
+"""The `report` stage: metrics.json, curve.tsv and the page, from the two logs.
+
+in    skills/events.jsonl, reports/out/evaluation.jsonl, data/rollouts, data/splits
+out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skilltrail.core.files import write_atomic
+from skilltrail.history.log.log import read_log
+from skilltrail.report.book import read_facts
+from skilltrail.report.book.cost import totals
+from skilltrail.report.page import page
+from skilltrail.report.tables import curve, metrics, tsv
+from skilltrail.store.place import find_place
+
+OUT = Path("reports/out")
+
+
+async def main() -> None:
+    """Build all outputs of the report stage."""
+    build(find_place().workspace)
+
+
+def build(workspace: Path) -> None:
+    """Read the logs of `workspace` and write the report's files."""
+    training = read_log(workspace / "skills/events.jsonl")
+    evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
+    out = workspace / OUT
+    facts = read_facts(workspace, [*training, *evaluation])
+    numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
+    write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
+    write_atomic(out / "curve.tsv", tsv(curve(training)))
+    write_atomic(out / "index.html", page(training, evaluation, facts))

@@ -1,0 +1,58 @@
+"""How a stage is run: errors become one message, signals keep what was paid for.
+
+A stage never exits 0 on a signal, because DVC would then commit half a result.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn
+
+from skilltrail.core.errors import Interrupted, SkilltrailError
+from skilltrail.runtime.console import complain
+
+STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_stage(main: Callable[[], Coroutine[Any, Any, None]]) -> NoReturn:
+    """Run `main` to its end and leave the process with its exit code."""
+    try:
+        asyncio.run(until_stopped(main()))
+    except SkilltrailError as error:
+        complain(error)
+        sys.exit(error.exit_code)
+    sys.exit(0)
+
+
+async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
+    """Await `work`; SIGINT and SIGTERM cancel it.
+
+    Raises:
+        Interrupted: a signal came; what was finished by then is kept.
+    """
+    task = asyncio.ensure_future(work)
+    came: list[signal.Signals] = []
+
+    def stop(number: signal.Signals) -> None:
+        came.append(number)
+        task.cancel()
+
+    loop = asyncio.get_running_loop()
+    for number in STOPPED_BY:
+        loop.add_signal_handler(number, stop, number)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not came:
+            raise
+        raise Interrupted(
+            f"Stopped by {came[0].name}",
+            "every finished call is kept",
+            "Run the same command again to go on",
+        ) from None
+    finally:
+        for number in STOPPED_BY:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,136 @@
+"""What a person sees: summaries on stderr, data on stdout, nothing that can harm a terminal.
+
+Text from models, items and files passes through `safe`, which shows control characters and
+terminal escapes instead of sending them. A console that cannot show a character shows a
+replacement; it never stops a run. Colours follow NO_COLOR and go to terminals only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from skilltrail.core.canon import clean
+from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.hidden import spelled_out
+from skilltrail.core.redact import Redactor
+from skilltrail.models.environ import redactor
+
+# Line feed and tab may pass. Everything else here moves the cursor, starts an escape sequence,
+# or turns the direction of text; none of it is ever wanted from a model.
+UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def safe(text: str) -> str:
+    """Return `text` with control characters and direction marks spelled out (`\\u{1b}`)."""
+    return spelled_out(clean(text).replace("\r\n", "\n"), UNSAFE)
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr replace what their encoding lacks, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace", newline="\n")
+
+
+console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(text: str = "", style: str | None = None) -> None:
+    """Write one line (or several) for people to stderr."""
+    console.print(safe(text), style=style, markup=False)
+
+
+def complain(error: SkilltrailError) -> None:
+    """Write an error's one message to stderr, secrets taken out."""
+    words = _redactor().text(str(error))
+    console.print(Text.assemble(("error: ", "bold red"), safe(words)))
+
+
+def _redactor() -> Redactor:
+    try:
+        return redactor()
+    except UsageError:  # .env is broken: what is being told may be just that
+        return redactor(os.environ)
+
+
+def emit(text: str) -> None:
+    """Write text for people to stdout, ended by one line feed."""
+    prepare_streams()
+    _write(safe(text).removesuffix("\n") + "\n")
+
+
+def emit_exact(text: str) -> None:
+    """Write a document to stdout: exact UTF-8 bytes to a pipe or file, `safe` to a terminal."""
+    if sys.stdout is None or sys.stdout.isatty() or not hasattr(sys.stdout, "buffer"):
+        emit(text)
+    else:
+        with _told_when_refused():
+            sys.stdout.buffer.write(text.encode("utf-8"))
+            sys.stdout.buffer.flush()
+
+
+def emit_json(value: Any, *, indent: int | None = 2) -> None:
+    """Write one JSON value to stdout; in pure ASCII where stdout could not show the rest.
+
+    With `indent` None it is one line.
+
+    What is unsafe is escaped, which says the same in JSON: a terminal may be reading.
+    """
+    prepare_streams()
+    encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
+    text = json.dumps(
+        value,
+        indent=indent,
+        sort_keys=True,
+        ensure_ascii=encoding != "utf8",
+        allow_nan=False,
+    )
+    _write(UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+
+
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    title: str | None = None,
+    right: Sequence[str] = (),
+) -> None:
+    """Write a small table for people to stderr; `right` names right-aligned columns."""
+    grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for column in columns:
+        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
+    for row in rows:
+        grid.add_row(*(Text(safe(str(cell))) for cell in row))
+    console.print(grid)
+
+
+def _write(text: str) -> None:
+    if sys.stdout is None:
+        raise SkilltrailError("Standard output is closed", "", "Leave it open for the answer")
+    with _told_when_refused():
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+@contextmanager
+def _told_when_refused() -> Iterator[None]:
+    """Make a full disk one message. A reader that has gone away is none: it had enough."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = None  # else Python tries again as it ends
+        remedy = "Make room, or write to another place"
+        raise SkilltrailError("Writing to standard output", str(error), remedy) from error

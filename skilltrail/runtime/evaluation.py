@@ -1,0 +1,252 @@
+"""The `evaluate` stage: open the test split once and measure seed, best and last skill on it.
+
+    in    skills/events.jsonl, data/splits, data/rollouts/test (if any)
+    out   reports/out/evaluation.jsonl, data/rollouts/test
+
+`evaluate.skills` and `evaluate.split` choose otherwise. On each of `evaluate.targets` the same
+skills do the same items, to see what of the gain carries over (`skilltrail.runtime.transfer`).
+
+Skills are compared item by item with the seed skill; a gain comes with its 95 % interval. The
+training log is never touched. `evaluate.enabled: false` keeps the test split sealed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.files import write_atomic
+from skilltrail.core.item import SPLITS, Item
+from skilltrail.core.score import Score, exact_mean
+from skilltrail.core.stats import gain_interval
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.data.splits import read_split
+from skilltrail.envs.kit.named import told_means
+from skilltrail.envs.protocol import Environment
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import read_log
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.gate import GateRule
+from skilltrail.method.rollout import Rollout, Rollouts, scored
+from skilltrail.method.run import History, gate_rule
+from skilltrail.runtime.named_skill import NamedSkill, named_skill, skills_of
+from skilltrail.runtime.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, facts_named
+from skilltrail.runtime.session import Session, open_session
+from skilltrail.runtime.transfer import carried, open_rollouts
+from skilltrail.store.exports import export_shards, import_shards
+
+INTERVAL = "adjusted_wald/1"
+
+
+async def main() -> None:
+    """Measure the skills of the training log on the test split and write the outputs."""
+    async with open_session("evaluate") as session:
+        workspace = session.place.workspace
+        export = workspace / TEST_ROLLOUTS
+        training = read_log(workspace / EVENTS)
+        session.meter.belongs_to(training[-1].id)
+        if not session.params.evaluate.enabled:
+            write_atomic(workspace / EVALUATION, "")
+            export_shards(session.store, set(), export)
+            return
+        import_shards(session.store, export)
+        asked = session.params.evaluate
+        items = items_of(workspace, asked.split)
+        skills = [named_skill(workspace, name) for name in asked.skills] or skills_of(training)
+        note_opening(session, asked.split, items, skills)
+        ledger = f"evaluate-{training[-1].id[:16]}.jsonl"
+        session.accounts.keep_in(session.place.state / "spent" / ledger)
+        events = await evaluate_skills(session, items, skills, after=training[-1])
+        export_shards(session.store, facts_named(events), export)
+
+
+async def evaluate_skills(
+    session: Session, items: Sequence[Item], skills: Sequence[NamedSkill], *, after: Event
+) -> list[Event]:
+    """Measure `skills` into reports/out/evaluation.jsonl and return its events."""
+    path = session.place.workspace / EVALUATION
+    path.parent.mkdir(parents=True, exist_ok=True)
+    asked, rule = session.params.evaluate, gate_rule(session.params)
+    recorder = Recorder(path, after=after, report=session.report)
+    try:
+        session.progress.expect(len(items) * len(skills) * (1 + len(asked.roles)))
+        home = await measure(session.rollouts(), rule, items, skills, recorder, asked.split)
+        for name, options in asked.roles.items():
+            async with open_rollouts(session, name, options) as rollouts:
+                await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
+        recorder.finish()
+    finally:
+        recorder.close()
+    return recorder.events
+
+
+def items_of(workspace: Path, split: str) -> list[Item]:
+    """Return the frozen items of a split; `all` are those of all three."""
+    names = SPLITS if split == "all" else (split,)
+    return [item for name in names for item in read_split(workspace, name)]
+
+
+def note_opening(
+    session: Session, split: str, items: Sequence[Item], skills: Sequence[NamedSkill]
+) -> None:
+    """Write to the operations log that the test split is opened, if it is."""
+    if split in ("test", "all"):
+        session.ops.write("test.opened", items=len(items), skills=[s.name for s in skills])
+
+
+async def measure(
+    rollouts: Rollouts,
+    rule: GateRule,
+    items: Sequence[Item],
+    skills: Sequence[NamedSkill],
+    history: History,
+    split: str,
+) -> list[list[Rollout]]:
+    """Roll out every item with every skill; the first skill is what the others gain over.
+
+    Returns the rollouts, one list a skill.
+    """
+    history.append(
+        "test.opened",
+        {
+            "split": split,
+            "items": [{"item": item.id, "digest": item.content_digest} for item in items],
+            "skills": [{"name": s.name, "digest": text_digest(s.text)} for s in skills],
+            "target": dict(rollouts.target.identity),
+            **rollouts.scorer.consumed(items),
+        },
+    )
+    all_done: list[list[Rollout]] = []
+    for skill in skills:
+        done = await rollouts.all(items, skill.text)
+        all_done.append(done)
+        history.append("rollouts.scored", scored(done, skill.text, "test", split=split))
+        told = _told(rule, skills, skill, all_done[0], done, split)
+        history.append("skill.evaluated", told | named(rollouts.env, done))
+    history.flush()
+    return all_done
+
+
+async def transfer(
+    name: str,
+    rollouts: Rollouts,
+    rule: GateRule,
+    home: Sequence[Sequence[Rollout]],
+    skills: Sequence[NamedSkill],
+    history: History,
+    split: str,
+) -> None:
+    """Roll out the items of `home` with every skill on another target, called `name`.
+
+    `home` holds the rollouts on the training target, one list a skill.
+    """
+    items = [rollout.item for rollout in home[0]]
+    first: list[Rollout] = []
+    for skill, at_home in zip(skills, home, strict=True):
+        done = await rollouts.all(items, skill.text)
+        first = first or done
+        history.append("rollouts.scored", scored(done, skill.text, "transfer", target=name))
+        history.append(
+            "skill.transferred",
+            {
+                "target": name,
+                "model": dict(rollouts.target.identity),
+                **_told(rule, skills, skill, first, done, split),
+                **named(rollouts.env, done),
+                **carried(rule, (home[0], at_home), (first, done)),
+            },
+        )
+    history.flush()
+
+
+def _told(
+    rule: GateRule,
+    skills: Sequence[NamedSkill],
+    skill: NamedSkill,
+    first: Sequence[Rollout],
+    done: Sequence[Rollout],
+    split: str,
+) -> dict[str, Any]:
+    """Return what an evaluation says of one skill."""
+    alone = skill is skills[0]
+    return {
+        "name": skill.name,
+        "skill": text_digest(skill.text),
+        "against": None if alone else text_digest(skills[0].text),
+        "split": split,
+        "metric": rule.metric,
+        **({"mixed_weight": rule.mixed_weight} if rule.metric == "mixed" else {}),
+        **summary(rule, first, done, alone=alone),
+        "task_types": by_task_type(rule, first, done, alone=alone),
+    }
+
+
+def summary(
+    rule: GateRule, first: Sequence[Rollout], done: Sequence[Rollout], *, alone: bool
+) -> dict[str, Any]:
+    """Return means, and the paired gain of `done` over `first` with its 95 % interval."""
+    hard = [s.score.hard for s in done if s.score.hard is not None]
+    means = {
+        "mean": _mean(rule, [r.score for r in done]),
+        "mean_hard": _mean(GateRule(metric="hard"), [r.score for r in done]),
+        "mean_soft": _mean(GateRule(metric="soft"), [r.score for r in done]),
+        "coverage": {"scored": len(hard), "asked": len(done)},
+        "interval": INTERVAL,
+        "gain": None,
+        "gain_low": None,
+        "gain_high": None,
+    }
+    differences = paired(rule, [r.score for r in first], [r.score for r in done])
+    if alone or not differences:
+        return means
+    low, high = gain_interval(differences)
+    gain = float(sum(differences, Fraction(0)) / len(differences))
+    return means | {"gain": gain, "gain_low": low, "gain_high": high}
+
+
+def named(env: Environment, done: Sequence[Rollout]) -> dict[str, Any]:
+    """Return the means of the environment's further metrics; nothing where it has none."""
+    found = told_means(env, answered(done))
+    return {"metrics": found} if found else {}
+
+
+def answered(done: Sequence[Rollout]) -> list[tuple[Item, Trajectory]]:
+    """Return item and trajectory of every rollout that is not missing."""
+    return [(one.item, one.trajectory) for one in done if one.trajectory is not None]
+
+
+def by_task_type(
+    rule: GateRule, first: Sequence[Rollout], done: Sequence[Rollout], *, alone: bool
+) -> list[dict[str, Any]]:
+    """Return n, means and gain for each task type, in alphabetical order."""
+    kinds = sorted({r.item.task_type for r in done if r.item.task_type is not None})
+    rows = []
+    for kind in kinds:
+        pairs = [(a, b) for a, b in zip(first, done, strict=True) if b.item.task_type == kind]
+        told = summary(rule, [a for a, _ in pairs], [b for _, b in pairs], alone=alone)
+        rows.append(
+            {
+                "task_type": kind,
+                "n": told["coverage"]["scored"],
+                "hard": told["mean_hard"],
+                "soft": told["mean_soft"],
+                "gain": told["gain"],
+                "gain_low": told["gain_low"],
+                "gain_high": told["gain_high"],
+            }
+        )
+    return rows
+
+
+def paired(rule: GateRule, before: Sequence[Score], after: Sequence[Score]) -> list[Fraction]:
+    """Return after - before in the gate metric for every item scored under both."""
+    pairs = [(rule.value(a), rule.value(b)) for a, b in zip(before, after, strict=True)]
+    return [b - a for a, b in pairs if a is not None and b is not None]
+
+
+def _mean(rule: GateRule, scores: Sequence[Score]) -> float | None:
+    mean = exact_mean(rule.value(score) for score in scores)
+    return None if mean is None else float(mean)

@@ -1,0 +1,80 @@
+"""Where the pipeline's files lie, which facts they name, and care for a hand-edited skill."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from skilltrail.core.errors import SkillError
+from skilltrail.core.score import Outcome
+from skilltrail.history.log.events import Event
+from skilltrail.store.place import Place
+from skilltrail.store.protocol import gap_key
+
+EVENTS = Path("skills/events.jsonl")
+BEST_SKILL = Path("skills/best_skill.md")
+TRAIN_ROLLOUTS = Path("data/rollouts/train")
+TEST_ROLLOUTS = Path("data/rollouts/test")
+EVALUATION = Path("reports/out/evaluation.jsonl")
+METRICS = Path("reports/out/metrics.json")
+
+
+def facts_named(events: Iterable[Event], gaps: str = "") -> set[str]:
+    """Return the keys of all facts that these events rest on; `gaps` is the run's name."""
+    keys: set[str] = set()
+    for event in events:
+        if event.type == "rollouts.scored":
+            for row in event.data["items"]:
+                missing = row["outcome"] == Outcome.MISSING.value
+                keys.add(gap_key(gaps, row["key"]) if missing else row["key"])
+                if "judgement" in row:
+                    keys.add(row["judgement"])
+        if event.data.get("reply") is not None:
+            keys.add(event.data["reply"])
+    return keys
+
+
+def keep_hand_edits(place: Place) -> None:
+    """Refuse to go on when `skills/best_skill.md` is a text that no run wrote.
+
+    Raises:
+        SkillError: somebody edited it; it is left as it is.
+    """
+    path = place.workspace / BEST_SKILL
+    if not path.exists():
+        return
+    data = path.read_bytes().replace(b"\r\n", b"\n")
+    sha256, md5 = hashlib.sha256(data).hexdigest(), hashlib.md5(data).hexdigest()
+    if md5 == _md5_in_lock(place.workspace) or data == _at_head(place.workspace):
+        return
+    if any(sha256 in log.read_text(encoding="utf-8") for log in _live_logs(place)):
+        return
+    raise SkillError(
+        f"{BEST_SKILL} would be overwritten",
+        "it holds text that no run has written",
+        f"To train on from it: `skilltrail fork {BEST_SKILL}`; to drop it: delete the file",
+    )
+
+
+def _live_logs(place: Place) -> Iterator[Path]:
+    return (place.state / "runs").glob("*/events.jsonl")
+
+
+def _md5_in_lock(workspace: Path) -> str | None:
+    lock = workspace / "dvc.lock"
+    if not lock.exists():
+        return None
+    stages = YAML(typ="safe").load(lock.read_text(encoding="utf-8")).get("stages", {})
+    outs = stages.get("train", {}).get("outs", [])
+    return next((o.get("md5") for o in outs if o.get("path") == BEST_SKILL.as_posix()), None)
+
+
+def _at_head(workspace: Path) -> bytes | None:
+    shown = subprocess.run(
+        ["git", "show", f"HEAD:./{BEST_SKILL.as_posix()}"], cwd=workspace, capture_output=True
+    )
+    return shown.stdout if shown.returncode == 0 else None

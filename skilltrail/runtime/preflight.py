@@ -1,0 +1,91 @@
+"""What a run in a workspace of its own (`dvc exp run --temp`, the queue) would not find.
+
+DVC fills such a workspace from git: a file that git does not know stays behind. A missing file
+stops the run; a folder that travels without some of its files would silently train on less.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from skilltrail.core.errors import UsageError
+from skilltrail.params.fields import Params, seed_skill_path
+from skilltrail.store.place import Place
+
+CODE = ("dvc.yaml", "params.yaml", "stages", "skilltrail", "schemas")
+OUTPUTS = ":(exclude)reports/out"
+SHOWN = 10
+
+
+def input_paths(params: Params) -> list[str]:
+    """Return the paths a run reads, relative to the project: code, items, seed skill."""
+    data = params.data
+    named = [f"data/{params.env}", data.path, data.split_dir, seed_skill_path(params)]
+    named.append(params.judge.rubric)
+    return list(dict.fromkeys([*CODE, *named]))
+
+
+def left_behind(root: Path, paths: Sequence[str]) -> list[str]:
+    """Return the files below `paths` that would not reach another workspace, sorted.
+
+    These are files that neither git nor DVC tracks, and paths that lead out of the project.
+    Outside a git repository there is no other workspace: nothing is left behind.
+    """
+    outside = [path for path in paths if leads_out(path)]
+    inside = [path for path in paths if path not in outside and (root / path).exists()]
+    done = subprocess.run(
+        ["git", "ls-files", "-z", "--others", "--exclude-standard", "--", *inside, OUTPUTS],
+        cwd=root,
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        return []
+    untracked = [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+    # What git ignores travels only when DVC tracks it; code that git ignores is no input.
+    ignored = [path for path in inside if path not in CODE and is_ignored(root, path)]
+    return sorted({*outside, *untracked, *(path for path in ignored if not by_dvc(root, path))})
+
+
+def refuse_left_behind(place: Place, params: Params) -> None:
+    """Stop a run in a temporary workspace that lacks files of the main one.
+
+    Raises:
+        UsageError: names the files.
+    """
+    if not place.is_temporary:
+        return
+    files = left_behind(place.root, input_paths(params))
+    if files:
+        more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+        raise UsageError(
+            "This experiment runs in a workspace of its own",
+            f"git does not track these files, so they are not in it: "
+            f"{', '.join(files[:SHOWN])}{more}",
+            "`git add` them (or remove them) and start the experiment again",
+        )
+
+
+def leads_out(path: str) -> bool:
+    """Return whether a relative path leads out of the project; an absolute one is found."""
+    return not os.path.isabs(path) and os.path.normpath(path).split(os.sep)[0] == os.pardir
+
+
+def is_ignored(root: Path, path: str) -> bool:
+    """Return whether git ignores a path."""
+    done = subprocess.run(
+        ["git", "check-ignore", "--quiet", "--", path],
+        cwd=root,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode == 0
+
+
+def by_dvc(root: Path, path: str) -> bool:
+    """Return whether a `.dvc` file beside a path, or beside a folder above it, tracks it."""
+    place = Path(path)
+    return any((root / f"{one}.dvc").is_file() for one in (place, *place.parents[:-1]))

@@ -1,0 +1,144 @@
+"""A session: params, environment, target and store, opened together and closed together.
+
+Every command that may call a model works inside one: the stages `train` and `evaluate`, and the
+commands `evaluate`, `bisect` and `aa-check`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Environment
+from skilltrail.method.rollout import Rollouts
+from skilltrail.models.client.prices import price_of
+from skilltrail.models.environ import redactor
+from skilltrail.models.judge import Judge, read_rubric
+from skilltrail.models.protocol import Model, Reply
+from skilltrail.models.registry import key_env_of, open_model
+from skilltrail.params.fields import Params
+from skilltrail.runtime.preflight import refuse_left_behind
+from skilltrail.runtime.progress import Progress
+from skilltrail.runtime.recorded import StoredCalls
+from skilltrail.runtime.spending import Accounts
+from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.store.facts import FactStore
+from skilltrail.store.ops import Ops
+from skilltrail.store.place import Place, find_place
+from skilltrail.store.usage import Meter
+
+
+@dataclass(frozen=True)
+class Session:
+    place: Place
+    params: Params
+    env: Environment
+    target: Model
+    store: FactStore
+    meter: Meter
+    ops: Ops
+    progress: Progress
+    judge_model: Model | None = None
+    accounts: Accounts = field(default_factory=Accounts)
+
+    def rollouts(self, gaps: str = "") -> Rollouts:
+        """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
+        return Rollouts(
+            self.env,
+            self.target,
+            self.store,
+            self,
+            gaps=gaps,
+            min_coverage=self.params.gate.min_coverage if gaps else 1.0,
+            judge=self.judge,
+        )
+
+    @property
+    def judge(self) -> Judge | None:
+        """Who scores what no rule can."""
+        if self.judge_model is None:
+            return None
+        asked = self.params.judge
+        rubric = read_rubric(self.place.workspace / asked.rubric)
+        count = self.count_judgement
+        return Judge(self.judge_model, rubric, asked.threshold, self.store, count)
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
+        """Count one finished rollout of the target."""
+        if trajectory is None:
+            self.meter.failed("target")
+        elif reused:
+            self.meter.reused("target", trajectory.usage)
+        else:
+            self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
+        self.progress.rollout()
+
+    def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
+        """Count one reply of the optimizer, or of another role but the target."""
+        if reused:
+            self.meter.reused(role, reply.usage)
+        else:
+            self.meter.made(role, reply.usage, self.cost(role, reply.usage))
+
+    def count_judgement(self, reply: Reply | None, *, reused: bool) -> None:
+        """Count one reply of the judge; None is a failed call."""
+        if reply is None:
+            self.meter.failed("judge")
+        else:
+            self.count_reply(reply, reused=reused, role="judge")
+
+    def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
+        """Return the US dollars that a call of `role` cost, None when its price is unknown."""
+        price = price_of(role, getattr(self.params, role))
+        return None if price is None else float(price.cost(usage))
+
+    def report(self, kind: str, details: Mapping[str, Any]) -> None:
+        """Write what is not an event to the operations log."""
+        self.ops.write(kind, **details)
+
+
+def key_names(params: Params) -> list[str]:
+    """Return the variables that hold the keys of this run's roles."""
+    roles = (params.target, params.optimizer, params.judge, *params.evaluate.roles.values())
+    return [name for role in roles if (name := key_env_of(role)) is not None]
+
+
+@asynccontextmanager
+async def open_session(section: str, *, command: str | None = None) -> AsyncIterator[Session]:
+    """Open a session.
+
+    Args:
+        section: `train` or `evaluate`: where its usage is counted.
+        command: a command outside the pipeline; its usage is counted in a file of its own.
+    """
+    place = find_place()
+    params = load_params(place.workspace)
+    refuse_left_behind(place, params)
+    env = environment_of(params)
+    hidden = redactor(names=key_names(params))
+    ops = Ops(place.state / "ops.jsonl", hidden.text)
+    started = time.monotonic()
+    kept = FactStore.open(place.root, ops, hide=hidden.sure_value)
+    with kept as store, Progress(section) as progress:
+        accounts, records = Accounts(), StoredCalls(store)
+        models: dict[str, Model] = {}
+        try:
+            for role in ("target", "judge") if params.judge.backend != "none" else ("target",):
+                models[role] = open_model(
+                    role, getattr(params, role), records=records, account=accounts.of(role)
+                )
+            with Meter(place, section, apart=command) as meter:
+                progress.read(meter)
+                yield Session(
+                    place, params, env, models["target"], store, meter, ops, progress,
+                    models.get("judge"), accounts,
+                )  # fmt: skip
+        finally:
+            for model in models.values():
+                await model.close()
+    name = section if command is None else f"command {command}"
+    ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3))

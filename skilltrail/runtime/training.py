@@ -1,0 +1,159 @@
+"""The `train` stage: run the loop on the frozen splits and write what it leaves.
+
+    in    data/splits/{train,selection}.jsonl, the seed skill, data/rollouts/train (if any)
+    out   skills/events.jsonl, skills/best_skill.md, data/rollouts/train
+
+The live log and the store lie in `.skilltrail/` of the main repository, so that a killed
+experiment loses nothing; the outputs are written at the end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skilltrail.core.canon import digest, text_digest
+from skilltrail.core.errors import SkillError
+from skilltrail.core.files import write_atomic
+from skilltrail.core.item import Item
+from skilltrail.data.splits import read_split
+from skilltrail.history.git.opening import open_side_branch
+from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.loop import train
+from skilltrail.method.run import Run
+from skilltrail.optimizers.registry import open_optimizer
+from skilltrail.params.fields import Params, seed_skill_path
+from skilltrail.params.read import run_digest_params
+from skilltrail.runtime.call_estimate import Size, most_rollouts
+from skilltrail.runtime.code_identity import code_digest
+from skilltrail.runtime.console import say
+from skilltrail.runtime.outputs import EVENTS, TRAIN_ROLLOUTS, facts_named, keep_hand_edits
+from skilltrail.runtime.session import Session, open_session
+from skilltrail.skill.structure import structure_faults
+from skilltrail.store.exports import export_shards, import_shards
+from skilltrail.store.lock import run_lock
+from skilltrail.store.owner import Owner
+
+LEDGER = "spent.jsonl"  # beside the live log, see `skilltrail.runtime.spending`
+
+
+async def main() -> None:
+    """Read params and splits, train, write the outputs."""
+    async with open_session("train") as session:
+        workspace = session.place.workspace
+        items = read_split(workspace, "train"), read_split(workspace, "selection")
+        seed_skill = read_seed_skill(workspace / seed_skill_path(session.params))
+        keep_hand_edits(session.place)
+        import_shards(session.store, workspace / TRAIN_ROLLOUTS)
+        name = run_name(session, *items, seed_skill)
+        folder = session.place.state / "runs" / name
+        async with run_lock(folder / "lock", session.ops, waiting=say_who):
+            side = open_side_branch(
+                session.place.root, session.place.experiment, session.report
+            )
+            session.accounts.keep_in(folder / LEDGER)
+            recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
+            try:
+                await train_run(session, recorder, *items, seed_skill)
+            finally:
+                recorder.close()
+
+
+def say_who(holder: Owner | None) -> None:
+    """Tell a person why this run waits: the same run is on elsewhere."""
+    by = "" if holder is None else f" ({holder})"
+    say(f"train: the same run is on in another process{by}; waiting to reuse what it makes")
+
+
+async def train_run(
+    session: Session,
+    recorder: Recorder,
+    train_items: list[Item],
+    selection_items: list[Item],
+    seed_skill: str,
+) -> None:
+    """Train with an open recorder and write the outputs."""
+    workspace = session.place.workspace
+    size = Size(len(train_items), len(selection_items), test=0)
+    session.progress.expect(
+        most_rollouts(session.params, size),
+        gate_items=size.selection,
+        repeats=session.params.gate.repeats,
+    )
+    optimizer = open_optimizer(
+        session.params,
+        session.env,
+        session.store,
+        session.count_reply,
+        session.accounts.of("optimizer"),
+    )
+    run = Run(
+        params=session.params,
+        train=tuple(train_items),
+        selection=tuple(selection_items),
+        seed_skill=seed_skill,
+        rollouts=session.rollouts(gaps=recorder.path.parent.name),
+        optimizer=optimizer,
+        history=recorder,
+        parent=session.params.skill.parent,
+        say=session.progress.step,
+    )
+    try:
+        state = await train(run)
+    finally:
+        await optimizer.close()
+    recorder.finish()
+    session.meter.belongs_to(recorder.events[-1].id)
+    export_shards(
+        session.store,
+        facts_named(recorder.events, recorder.path.parent.name),
+        workspace / TRAIN_ROLLOUTS,
+    )
+    write_atomic(workspace / "skills/best_skill.md", state.best.skill)
+    write_atomic(workspace / EVENTS, recorder.path.read_text(encoding="utf-8"))
+
+
+def read_seed_skill(path: Path) -> str:
+    """Return the text of the seed skill, checked as every candidate is.
+
+    Raises:
+        SkillError: there is no such file, or it is no well-formed document.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+    except FileNotFoundError as error:
+        raise SkillError(
+            f"The seed skill {path.name}",
+            f"no file at {path}",
+            "Create it (an empty file is a valid seed) or set `skill.seed` in params.yaml",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise SkillError(
+            f"The seed skill {path.name}", f"not UTF-8 ({error})", "Save it as UTF-8"
+        ) from error
+    except (OSError, ValueError) as error:
+        raise SkillError(
+            f"The seed skill {path.name}", str(error), "Name a readable file in `skill.seed`"
+        ) from error
+    faults = structure_faults(text)
+    if faults:
+        raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Mend the file")
+    return text
+
+
+def run_name(
+    session: Session, train_items: list[Item], selection_items: list[Item], seed_skill: str
+) -> str:
+    """Return the digest (16 hex digits) of all that determines a run's events."""
+    params: Params = session.params
+    return digest(
+        "run/1",
+        {
+            "params": run_digest_params(params),
+            "train": [[item.id, item.content_digest] for item in train_items],
+            "selection": [[item.id, item.content_digest] for item in selection_items],
+            "seed_skill": text_digest(seed_skill),
+            "target": dict(session.target.identity),
+            "judge": None if session.judge is None else session.judge.identity,
+            "code": code_digest(),
+        },
+    )[:16]

@@ -1,0 +1,206 @@
+"""One process group under a wall clock and a memory watch, its output read within bounds.
+
+Whatever happens (end, limit, cancellation), the whole group is killed before this returns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+from skilltrail.sandbox.protocol import Limits, SandboxError
+
+_CHUNK = 65_536
+_LOOK_S = 0.1  # between two looks at the memory in use
+_GRACE_S = 5.0  # for pipes to close after the kill
+_HAS_PIDFD = hasattr(os, "pidfd_open")  # Linux
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process ended; `channel` is what it wrote to its standard input.
+
+    `code` is negative after a signal; None when the process was ended from outside.
+    """
+
+    ending: str
+    code: int | None
+    stdout: str
+    stderr: str
+    channel: bytes = b""
+
+
+async def run_process(
+    argv: Sequence[str],
+    limits: Limits,
+    *,
+    env: Mapping[str, str],
+    cwd: Path | None = None,
+    pass_fds: Sequence[int] = (),
+    channel_bytes: int | None = None,
+) -> Ended:
+    """Run `argv` in a process group of its own.
+
+    Args:
+        channel_bytes: give the process a pipe as standard input to *write* to, and read at
+            most so many bytes from it. None = it has no standard input.
+
+    Raises:
+        SandboxError: the program cannot be started.
+    """
+    reading, writing = (None, None) if channel_bytes is None else os.pipe()
+    try:
+        # Started from this very thread: bubblewrap dies with the thread that started it.
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL if writing is None else writing,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(env),
+            cwd=cwd,
+            pass_fds=tuple(pass_fds),
+            start_new_session=True,
+        )
+    except OSError as error:
+        if reading is not None:
+            os.close(reading)
+        raise SandboxError(
+            f"{argv[0]} cannot be started", error.strerror or str(error)
+        ) from error
+    finally:
+        if writing is not None:
+            os.close(writing)
+    channel = None if reading is None else os.fdopen(reading, "rb", buffering=0)
+    return await _followed(process, limits, channel, channel_bytes or 0)
+
+
+async def _followed(
+    process: subprocess.Popen[bytes],
+    limits: Limits,
+    channel: IO[bytes] | None,
+    channel_bytes: int,
+) -> Ended:
+    keep = 4 * limits.output_chars
+    async with AsyncExitStack() as stack:
+        stack.callback(_kill_group, process)
+        pipes = [(process.stdout, keep), (process.stderr, keep), (channel, channel_bytes + 1)]
+        streams = [
+            (await stack.enter_async_context(_reader(pipe)), most)
+            for pipe, most in pipes
+            if pipe is not None
+        ]
+        reads = asyncio.gather(*(_read(stream, most) for stream, most in streams))
+        ending = await _ending(process, limits)
+        # Children that were left behind hold the pipes open, so they go first.
+        _kill_group(process)
+        try:
+            out, err, *sent = await asyncio.wait_for(reads, _GRACE_S)
+        except asyncio.TimeoutError:
+            return Ended(ending, None, "", "")
+    if sent and len(sent[0]) > channel_bytes and ending == "finished":
+        ending = "out_of_space"
+    finished = ending == "finished"
+    return Ended(
+        ending,
+        process.returncode if finished else None,
+        _text(out, limits.output_chars),
+        _text(err, limits.output_chars),
+        sent[0] if sent and finished else b"",
+    )
+
+
+async def _ending(process: subprocess.Popen[bytes], limits: Limits) -> str:
+    """Wait for the end of the process or for a limit, and say which it was."""
+    gone = asyncio.create_task(_gone(process))
+    over = asyncio.create_task(_until_over(process.pid, limits.memory_mb * 2**20))
+    try:
+        done, _ = await asyncio.wait(
+            {gone, over}, timeout=limits.wall_s, return_when=asyncio.FIRST_COMPLETED
+        )
+    finally:
+        gone.cancel()
+        over.cancel()
+    if gone in done:
+        return "finished"
+    return "out_of_memory" if over in done else "out_of_time"
+
+
+async def _gone(process: subprocess.Popen[bytes]) -> None:
+    """Return when the process has ended, whoever still holds its pipes."""
+    if not _HAS_PIDFD:
+        while process.poll() is None:
+            await asyncio.sleep(0.01)
+        return
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        loop.add_reader(descriptor, ended.set)
+        await ended.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+async def _read(stream: asyncio.StreamReader, keep: int) -> bytes:
+    """Return the first `keep` bytes; the rest is read too, so that the writer never waits."""
+    kept = bytearray()
+    while chunk := await stream.read(_CHUNK):
+        kept += chunk[: max(0, keep - len(kept))]
+    return bytes(kept)
+
+
+@contextlib.asynccontextmanager
+async def _reader(pipe: IO[bytes]) -> AsyncIterator[asyncio.StreamReader]:
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), pipe
+    )
+    try:
+        yield stream
+    finally:
+        transport.close()
+
+
+async def _until_over(pid: int, most_bytes: int) -> None:
+    """Return when the processes below `pid` hold more than `most_bytes` together."""
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        if _resident_bytes(pid) > most_bytes:
+            return
+
+
+def _resident_bytes(pid: int) -> int:
+    """Return the resident memory of all processes below `pid`; 0 when it is gone."""
+    total = 0
+    try:
+        below = psutil.Process(pid).children(recursive=True)
+    except psutil.Error:
+        return 0
+    for process in below:
+        with contextlib.suppress(psutil.Error):
+            total += process.memory_info().rss
+    return total
+
+
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill every process of the group that `process` leads, and take its exit code."""
+    if _HAS_PIDFD and process.returncode is not None:
+        return  # done before; the number may be somebody else's by now
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _text(raw: bytes, chars: int) -> str:
+    return raw.decode("utf-8", "replace")[:chars]

@@ -1,0 +1,198 @@
+"""A skill document read into lines, frontmatter, protected regions, blocks and sections.
+
+Only LF ends a line (CR LF counts as one end); a form feed or U+2028 is text. The text itself
+is never changed: `Document.text` is what was read, byte for byte.
+
+Protected regions stand between two marker lines (the four that published SkillOpt skills
+carry); a marker counts only when alone on its line and outside a closed code fence:
+
+    <!-- SLOW_UPDATE_START -->        <!-- APPENDIX_START -->
+    …                                 …
+    <!-- SLOW_UPDATE_END -->          <!-- APPENDIX_END -->
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from skilltrail.skill.markdown import FENCE, HEADING, Block, scan
+
+REGIONS = ("slow_update", "appendix")
+BOM = "\ufeff"
+
+_MARKER = re.compile(r"<!-- (SLOW_UPDATE|APPENDIX)_(START|END) -->")
+_MARKER_LIKE = re.compile(
+    r"<!--\s*((?:SLOW_UPDATE|APPENDIX)_(?:START|END))\s*-->", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A protected region: 0-based lines `start` (START marker) up to `end`, both markers in."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading and what it heads.
+
+    Attributes:
+        start: the heading's (first) line, 0-based.
+        body: the line after the heading.
+        own_end: where the next heading of any level begins.
+        end: where the next heading of the same or a higher level begins.
+    """
+
+    title: str
+    level: int
+    start: int
+    body: int
+    own_end: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Document:
+    """What `parse` found.
+
+    Attributes:
+        text: the text as it was read.
+        lines: the lines without their ends.
+        frontmatter: number of lines of the frontmatter with both delimiters, 0 = none.
+    """
+
+    text: str
+    lines: tuple[str, ...]
+    frontmatter: int
+    regions: tuple[Region, ...]
+    blocks: tuple[Block, ...]
+    sections: tuple[Section, ...]
+
+    def region(self, name: str) -> Region | None:
+        """Return the first region of that name, or None."""
+        return next((region for region in self.regions if region.name == name), None)
+
+    def touches_region(self, start: int, end: int) -> bool:
+        """Return True when lines `start` up to `end` overlap a region or its markers."""
+        return any(start < region.end and end > region.start for region in self.regions)
+
+    def hidden(self, number: int) -> bool:
+        """Return True for a line where no marker counts: in frontmatter or a closed fence."""
+        return number < self.frontmatter or _inside_fence(self.blocks, number)
+
+
+def raw_lines(text: str) -> list[str]:
+    """Return the lines with their ends; `"".join` of them is `text`."""
+    lines = [line + "\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def split_lines(text: str) -> list[str]:
+    """Return the lines without their ends (LF or CR LF)."""
+    return [
+        line[: -2 if line.endswith("\r\n") else -1] if line.endswith("\n") else line
+        for line in raw_lines(text)
+    ]
+
+
+def marker(line: str) -> tuple[str, str] | None:
+    """Return (region name, `START` or `END`) when `line` is a marker and nothing else."""
+    found = _MARKER.fullmatch(line.strip(" \t\r" + BOM))
+    return (found[1].lower(), found[2]) if found else None
+
+
+def neutralised(text: str) -> str:
+    """Return `text` with every region marker, wherever it stands, reduced to its bare name."""
+    return _MARKER_LIKE.sub(lambda found: found[1], text)
+
+
+def marker_line(name: str, which: str) -> str:
+    """Return the marker line of region `name`; `which` is `START` or `END`."""
+    return f"<!-- {name.upper()}_{which} -->"
+
+
+@lru_cache(maxsize=16)
+def parse(text: str) -> Document:
+    """Return the structure of `text`; any text has one."""
+    lines = split_lines(text)
+    frontmatter = frontmatter_length(lines)
+    masked = [""] * frontmatter + lines[frontmatter:]
+    regions, blocks = _regions(masked)
+    sections = _sections([b for b in blocks if b.kind == HEADING], len(lines))
+    return Document(text, tuple(lines), frontmatter, regions, blocks, sections)
+
+
+def region_text(text: str, name: str) -> str | None:
+    """Return what stands inside region `name`, without the last line end; None when absent."""
+    document = parse(text)
+    region = document.region(name)
+    if region is None:
+        return None
+    return "\n".join(document.lines[region.start + 1 : region.end - 1])
+
+
+def body(text: str) -> str:
+    """Return `text` without its protected regions: what a proposer may rewrite."""
+    document = parse(text)
+    return "".join(
+        line
+        for number, line in enumerate(raw_lines(text))
+        if not document.touches_region(number, number + 1)
+    )
+
+
+def frontmatter_length(lines: Sequence[str]) -> int:
+    """Return how many lines the frontmatter takes, delimiters included; 0 = there is none."""
+    if not lines or lines[0].lstrip(BOM).rstrip(" \t") != "---":
+        return 0
+    for number, line in enumerate(lines[1:], start=2):
+        if line.rstrip(" \t") in ("---", "..."):
+            return number
+    return 0
+
+
+def _regions(lines: list[str]) -> tuple[tuple[Region, ...], tuple[Block, ...]]:
+    """Return the regions, and the blocks of the rest (a region reads as a comment there)."""
+    view = [lines[0].lstrip(BOM), *lines[1:]] if lines else []
+    marks = [(number, found) for number, line in enumerate(lines) if (found := marker(line))]
+    regions: list[Region] = []
+    blocks = scan(view)
+    for number, (name, which) in marks:
+        if which != "START" or (regions and number < regions[-1].end):
+            continue
+        if _inside_fence(blocks, number):
+            continue
+        end = next((n for n, found in marks if n > number and found == (name, "END")), None)
+        if end is None:
+            continue
+        regions.append(Region(name, number, end + 1))
+        view[number : end + 1] = ["<!-- -->"] * (end + 1 - number)
+        # A region may hold anything, so what follows it is read again without it.
+        blocks = scan(view)
+    return tuple(regions), blocks
+
+
+def _inside_fence(blocks: Sequence[Block], number: int) -> bool:
+    return any(
+        block.kind == FENCE and block.closed and block.start < number < block.end
+        for block in blocks
+    )
+
+
+def _sections(headings: Sequence[Block], total: int) -> tuple[Section, ...]:
+    sections = []
+    for index, heading in enumerate(headings):
+        later = headings[index + 1 :]
+        own_end = later[0].start if later else total
+        end = next((other.start for other in later if other.level <= heading.level), total)
+        sections.append(
+            Section(heading.title, heading.level, heading.start, heading.end, own_end, end)
+        )
+    return tuple(sections)

@@ -1,0 +1,99 @@
+"""A whole new text in place of a skill document: the candidate of the rewriting update modes.
+
+Protected regions survive byte for byte: one that the new text repeats is put back as it was,
+where the new text has it; one that it leaves out follows at the end. Lines of the body that
+stay the same keep their origin by line alignment (`candidate.align`), moved ones by their text.
+"""
+
+from __future__ import annotations
+
+from skilltrail.skill.candidate import Candidate, Source, align, build, moved
+from skilltrail.skill.document import Document, marker, parse
+from skilltrail.skill.edit import EditResult, EditStatus
+from skilltrail.skill.markdown import is_blank
+from skilltrail.skill.match import text_lines
+
+TAG = "rewrite/1"
+
+# A line of the new text, and the parent's line it is bound to (None = to be aligned).
+_Line = tuple[str, int | None]
+
+
+def rewrite(parent: str, text: str, edit: str) -> Candidate:
+    """Return the candidate that the whole new `text` makes of `parent`; `edit` is its id.
+
+    The one result is `applied`, `noop` (the same text), `protected` (a region that the parent
+    does not have) or `invalid` (no text, or marker lines without a partner).
+    """
+    old, new = parse(parent), parse("\n".join(text_lines(text)) + "\n")
+    status, detail = _verdict(old, new)
+    if status is not EditStatus.APPLIED:
+        return build(parent, (), [EditResult(edit, status, detail=detail)])
+    lines = _with_regions(old, new)
+    whole = "".join(line + "\n" for line, _ in lines)
+    if whole == parent:
+        result = EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")
+        return build(parent, (), [result])
+    sources = _sources(old, lines, edit)
+    added = sum(isinstance(source, str) for source in sources)
+    return Candidate(
+        parent,
+        whole,
+        (EditResult(edit, EditStatus.APPLIED),),
+        tuple(moved(old.lines, [line for line, _ in lines], sources)),
+        added,
+        len(old.lines) - (len(lines) - added),
+    )
+
+
+def _verdict(old: Document, new: Document) -> tuple[EditStatus, str]:
+    if not any(not is_blank(line) for line in new.lines):
+        return EditStatus.INVALID, "missing_content: there is no text"
+    known = {region.name for region in old.regions}
+    for region in new.regions:
+        if region.name not in known:
+            return EditStatus.PROTECTED, f"owner: the text writes the region {region.name}"
+    edges = {n for region in new.regions for n in (region.start, region.end - 1)}
+    for number, line in enumerate(new.lines):
+        if marker(line) and number not in edges and not new.hidden(number):
+            detail = f"marker: line {number + 1} is a region marker without a partner"
+            return EditStatus.INVALID, detail
+    if len({region.name for region in new.regions}) != len(new.regions):
+        return EditStatus.INVALID, "marker: a region stands twice in the text"
+    return EditStatus.APPLIED, ""
+
+
+def _with_regions(old: Document, new: Document) -> list[_Line]:
+    """Return the new lines with the parent's regions in their places."""
+    lines: list[_Line] = []
+    at = 0
+    for region in new.regions:
+        lines += [(line, None) for line in new.lines[at : region.start]]
+        lines += _region_lines(old, region.name)
+        at = region.end
+    lines += [(line, None) for line in new.lines[at:]]
+    present = {region.name for region in new.regions}
+    for region in old.regions:
+        if region.name not in present:
+            if not is_blank(lines[-1][0]):
+                lines.append(("", None))
+            lines += _region_lines(old, region.name)
+    return lines
+
+
+def _region_lines(old: Document, name: str) -> list[_Line]:
+    region = old.region(name)
+    assert region is not None
+    return [(old.lines[number], number) for number in range(region.start, region.end)]
+
+
+def _sources(old: Document, lines: list[_Line], edit: str) -> list[Source]:
+    """Return each new line's source: bound lines as they are, the others by alignment."""
+    sources: list[Source] = [edit if bound is None else bound for _, bound in lines]
+    free_old = [n for n in range(len(old.lines)) if not old.touches_region(n, n + 1)]
+    free_new = [n for n, (_, bound) in enumerate(lines) if bound is None]
+    runs = align([old.lines[n] for n in free_old], [lines[n][0] for n in free_new])
+    for old_at, new_at, length in runs:
+        for offset in range(length):
+            sources[free_new[new_at + offset]] = free_old[old_at + offset]
+    return sources

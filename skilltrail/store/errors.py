@@ -1,0 +1,49 @@
+"""What can go wrong with the store, said once and with the way out."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from skilltrail.core.errors import FaultError, SkilltrailError
+
+_KEPT = "Every fact stored before this is kept"
+_ASIDE = (
+    "Move the file and its -wal and -shm companions aside and run again: exported facts are "
+    "read in from data/rollouts, the rest is made anew"
+)
+# (part of SQLite's message, what to do); https://www.sqlite.org/rescode.html
+_REMEDIES = (
+    ("full", f"{_KEPT}. Free some disk space and run again"),
+    ("disk i/o error", f"{_KEPT}. Check free space and health of the disk, then run again"),
+    ("locked", f"{_KEPT}. End the program that holds the database open, then run again"),
+    ("readonly", f"{_KEPT}. Make the file and its folder writable, then run again"),
+    ("unable to open", "Make the folder writable and the path a plain file, then run again"),
+)
+_DAMAGED = ("malformed", "not a database", "corrupt", "no such table", "no such column")
+
+
+def explain(error: sqlite3.Error, path: Path) -> SkilltrailError:
+    """Return the one message for a person about a database error; chain it with `from`."""
+    found = str(error)
+    lowered = found.lower()
+    if any(part in lowered for part in _DAMAGED):
+        return FaultError(f"The fact store {path} is damaged", found, _ASIDE)
+    for part, remedy in _REMEDIES:
+        if part in lowered:
+            return SkilltrailError(f"The fact store {path} cannot be used", found, remedy)
+    return SkilltrailError(f"The fact store {path} cannot be used", found, _KEPT)
+
+
+def damaged_value(key: str, path: Path, found: str) -> FaultError:
+    return FaultError(f"Fact {key} in {path} is damaged", found, _ASIDE)
+
+
+def unwritable(path: Path, error: OSError) -> SkilltrailError:
+    """Return the message about a file or folder that the system refused to write."""
+    reason = error.strerror if error.strerror is not None else str(error)
+    return SkilltrailError(
+        f"Cannot write {path}",
+        reason,
+        "Check that the folder exists, is writable and has free space, then run again",
+    )

@@ -1,0 +1,269 @@
+"""The store of facts: SQLite, one row a fact, kept for good once `put` returns.
+
+Values are JSON objects, compressed; zlib's checksum guards each. A fact is never replaced: the
+first put of a key wins, a later one with another value is noted in the journal. What a process
+makes passes `hide` first: secrets leave before a value is kept and before anybody sees it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.store import database
+from skilltrail.store.claims import Claims
+from skilltrail.store.errors import explain
+from skilltrail.store.ops import Ops
+from skilltrail.store.place import STATE
+from skilltrail.store.protocol import Fact, Made, Make
+from skilltrail.store.rows import insert, unpack
+from skilltrail.store.writer import Work, Writer
+
+T = TypeVar("T")
+_KEYS_PER_QUERY = 500  # SQLite takes 999 parameters at least
+
+
+class FactStore:
+    """Facts of one project, shared by all its processes on this host.
+
+    Reads are direct and take microseconds; writes go through one thread (`Writer`). A store
+    may be used from several event loops, one after the other or at once.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        ops: Ops,
+        busy_s: float,
+        foreign_wait_s: float,
+        hide: Callable[[Any], Any],
+    ) -> None:
+        self.path = path
+        self.ops = ops
+        self._hide = hide
+        database.prepare(path, busy_s)
+        self._reading = threading.Lock()
+        try:
+            self._reader = database.connect(path, busy_s)
+            self._writer = Writer(database.connect(path, busy_s), database.Turn(path), path)
+        except sqlite3.Error as error:
+            raise explain(error, path) from error
+        self._claims = Claims(self._writer, ops, path, foreign_wait_s)
+        self._flights: dict[str, Future[dict[str, Any] | None]] = {}
+        self._boarding = threading.Lock()
+        self._closed = False
+
+    @staticmethod
+    def open(
+        root: Path,
+        ops: Ops | None = None,
+        busy_s: float = 60.0,
+        foreign_wait_s: float = 300.0,
+        hide: Callable[[Any], Any] = lambda value: value,
+    ) -> FactStore:
+        """Open the store of the project at `root`, creating it where absent.
+
+        `hide` takes the secrets out of a new fact's JSON value.
+
+        Raises:
+            SkilltrailError: the folder or file cannot be used; the message says why.
+        """
+        state = root / STATE
+        ops = Ops(state / "ops.jsonl") if ops is None else ops
+        return FactStore(state / database.FILE, ops, busy_s, foreign_wait_s, hide)
+
+    def __enter__(self) -> FactStore:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """Return the value under `key`, or None.
+
+        Raises:
+            FaultError: the database or the value is damaged.
+        """
+        rows = self._read("SELECT value FROM facts WHERE key = ?", (key,))
+        return json.loads(unpack(key, rows[0][0], self.path)) if rows else None
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        return {
+            key: json.loads(unpack(key, value, self.path))
+            for key, value in self._select("key, value", keys)
+        }
+
+    def has_many(self, keys: Iterable[str]) -> set[str]:
+        return {key for (key,) in self._select("key", keys)}
+
+    def sizes(self, keys: Iterable[str]) -> dict[str, int]:
+        return dict(self._select("key, size", keys))
+
+    def facts(self, keys: Iterable[str]) -> Iterator[Fact]:
+        for chunk in _chunks(keys, _KEYS_PER_QUERY):
+            rows = {row[0]: row for row in self._select("key, kind, value", chunk)}
+            for key in chunk:
+                if key in rows:
+                    _, kind, value = rows[key]
+                    yield Fact(kind, key, unpack(key, value, self.path))
+
+    async def put(self, kind: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep a value, on the disk when this returns; return the value that stands.
+
+        Raises:
+            SkilltrailError: the disk is full, the database locked or damaged.
+        """
+        fact = Fact.of(kind, key, self._hide(value))
+        return self._settled(fact, await self._writer.run(insert(fact)))
+
+    async def get_or_make(self, kind: str, key: str, make: Make) -> Made:
+        """Return the value under `key`; where absent, await `make()` and keep what it gives.
+
+        Other tasks and other processes that need the key meanwhile wait and reuse the value.
+
+        Raises:
+            SkilltrailError: the store cannot be used, or another host holds the claim.
+            Exception: whatever `make` raised; nothing is kept then and the claim is freed.
+        """
+        while True:
+            value = self.get(key)
+            if value is not None:
+                return Made(value, reused=True)
+            with self._boarding:
+                flight = self._flights.get(key)
+                leads = flight is None
+                if flight is None:
+                    flight = self._flights[key] = Future()
+            if leads:
+                made = await self._lead(kind, key, make, flight)
+                if made is not None:
+                    return made
+            else:
+                value = await asyncio.shield(asyncio.wrap_future(flight))
+                if value is not None:
+                    return Made(json.loads(json.dumps(value)), reused=True)
+
+    def put_facts(self, facts: Iterable[Fact], shard: str | None = None) -> int:
+        """Keep facts read from an export and return how many were new; waits for the disk.
+
+        Gaps that `store retry-missing` dropped stay dropped. `shard` is remembered as read.
+        """
+        jobs = [(fact, self._writer.submit(insert(fact, revive=False))) for fact in facts]
+        new = 0
+        for fact, done in jobs:
+            stands = done.result()
+            new += stands is None
+            self._settled(fact, stands)
+        if shard is not None:
+            self.remember_shards([shard])
+        return new
+
+    def knows_shard(self, digest: str) -> bool:
+        """Return whether every fact of the export file of this digest is in the store."""
+        return bool(self._read("SELECT 1 FROM shards WHERE digest = ?", (digest,)))
+
+    def remember_shards(self, digests: Iterable[str]) -> None:
+        """Note export files whose facts are all in the store."""
+        rows = [(digest,) for digest in digests]
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT OR IGNORE INTO shards VALUES (?)", rows)
+
+        self._writer.submit(work).result()
+
+    def do(self, work: Work[T]) -> T:
+        """Run one job in the writer and wait for it: for maintenance, never in a loop."""
+        return self._writer.submit(work).result()
+
+    def query(self, sql: str) -> list[Any]:
+        """Return all rows of a reading query: for maintenance."""
+        return self._read(sql, ())
+
+    def close(self) -> None:
+        """Finish queued writes, give back claims, close the files. Closing twice is fine."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._claims.give_back_all()
+        finally:
+            self._writer.close()
+            with self._reading:
+                self._reader.close()
+
+    async def _lead(
+        self, kind: str, key: str, make: Make, flight: Future[dict[str, Any] | None]
+    ) -> Made | None:
+        """Make the fact for all who wait on `flight`; None when another process made it."""
+        outcome: dict[str, Any] | None = None
+        try:
+            if not await self._claims.take(key):
+                return None
+            outcome = await self._make(kind, key, make)
+            return Made(outcome, reused=False)
+        except Exception as error:
+            flight.set_exception(error)
+            raise
+        finally:
+            with self._boarding:
+                del self._flights[key]
+            # None (made elsewhere, or this task was cancelled) makes those who wait look again.
+            if not flight.done():
+                flight.set_result(outcome)
+
+    async def _make(self, kind: str, key: str, make: Make) -> dict[str, Any]:
+        kept = False
+        try:
+            fact = Fact.of(kind, key, self._hide(await make()))
+            freed = self._claims.freed(key)
+            keep = insert(fact)
+
+            def work(connection: sqlite3.Connection) -> bytes | None:
+                stands = keep(connection)
+                freed(connection)
+                return stands
+
+            stands = await self._writer.run(work)
+            kept = True
+        finally:
+            if not kept and not self._closed:
+                self._claims.give_back(key)
+        return self._settled(fact, stands)
+
+    def _settled(self, fact: Fact, stands: bytes | None) -> dict[str, Any]:
+        """Return the value that stands after a put; note a put that lost to another value."""
+        text = fact.text
+        if stands is not None:
+            text = unpack(fact.key, stands, self.path)
+            if text != fact.text:
+                self.ops.write("fact.conflict", key=fact.key, kind=fact.kind, kept="first")
+        value: dict[str, Any] = json.loads(text)
+        return value
+
+    def _select(self, columns: str, keys: Iterable[str]) -> Iterator[Any]:
+        for chunk in _chunks(keys, _KEYS_PER_QUERY):
+            marks = ",".join("?" * len(chunk))
+            yield from self._read(f"SELECT {columns} FROM facts WHERE key IN ({marks})", chunk)
+
+    def _read(self, sql: str, values: Iterable[Any]) -> list[Any]:
+        try:
+            with self._reading:
+                if self._closed:
+                    raise SkilltrailError("The fact store is closed", str(self.path))
+                return self._reader.execute(sql, tuple(values)).fetchall()
+        except sqlite3.Error as error:
+            raise explain(error, self.path) from error
+
+
+def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
+    iterator = iter(values)
+    while chunk := list(islice(iterator, size)):
+        yield chunk

@@ -1,0 +1,208 @@
+"""What a run paid for and what it reused: `.skilltrail/usage.json`.
+
+    {"train": {"target": {...}, "optimizer": {...}}, "evaluate": {...}, "total": {...},
+     "run": ..., "dvc_run": ...}
+
+The role `judge` is there when one was asked. Each role counts calls `made`, `reused` and
+`failed`, `tokens` (paid) and `tokens_reused`, each `{"input", "output"}`, and `cost` in US
+dollars, null once a call's price is unknown. `total` has the same for both stages by role, and
+summed over the roles beside that. `run` is the id of the last event of the training log that
+the counts are about, null until that log is finished.
+
+The file tells of one `dvc` run: train begins it anew, evaluate goes on with the train section
+only if the same `dvc` process wrote it. An experiment in a workspace of its own counts in
+`.skilltrail/usage/<experiment>.json`, which nobody else writes, and copies that.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from skilltrail.store.files import make_folder, replace_file
+from skilltrail.store.place import Place, dvc_run
+
+SECTIONS = ("train", "evaluate")
+ROLES = ("target", "optimizer", "judge")
+_FLUSH_EVERY_S = 0.25
+
+
+def read_usage(path: Path) -> dict[str, Any] | None:
+    """Return the counts in a usage file; None where there is none or it is of another shape."""
+    try:
+        data = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return None
+    expected = {*SECTIONS, "total", "dvc_run"}
+    return data if isinstance(data, dict) and expected <= data.keys() else None
+
+
+class Tally:
+    """Counts of one role in one stage."""
+
+    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
+        data = {} if data is None else data
+        self.made = int(data.get("made", 0))
+        self.reused = int(data.get("reused", 0))
+        self.failed = int(data.get("failed", 0))
+        self.tokens = _tokens(data.get("tokens", {}))
+        self.tokens_reused = _tokens(data.get("tokens_reused", {}))
+        cost = data.get("cost", 0.0)
+        self.cost = None if cost is None else Fraction(cost)
+
+    def __add__(self, other: Tally) -> Tally:
+        total = Tally()
+        total.made = self.made + other.made
+        total.reused = self.reused + other.reused
+        total.failed = self.failed + other.failed
+        for name in ("input", "output"):
+            total.tokens[name] = self.tokens[name] + other.tokens[name]
+            total.tokens_reused[name] = self.tokens_reused[name] + other.tokens_reused[name]
+        known = self.cost is not None and other.cost is not None
+        total.cost = self.cost + other.cost if known else None  # type: ignore[operator]
+        return total
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self.made or self.reused or self.failed)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "made": self.made,
+            "reused": self.reused,
+            "failed": self.failed,
+            "tokens": dict(self.tokens),
+            "tokens_reused": dict(self.tokens_reused),
+            "cost": None if self.cost is None else float(self.cost),
+        }
+
+
+def _tokens(usage: Mapping[str, int]) -> dict[str, int]:
+    return {"input": int(usage.get("input", 0)), "output": int(usage.get("output", 0))}
+
+
+Tallies = dict[str, dict[str, Tally]]
+
+
+class Meter:
+    """Counts the calls of one stage, from any task and thread; a killed run leaves its counts.
+
+    Counts reach the file at the first call after a quarter of a second, and at `close`.
+    """
+
+    def __init__(self, place: Place, section: str, *, apart: str | None = None) -> None:
+        """Count `section`; `apart` names a file of its own under `.skilltrail/usage/`."""
+        if section not in SECTIONS:
+            raise ValueError(f"a section is one of {', '.join(SECTIONS)}, found {section!r}")
+        self._section = section
+        self._paths = [place.state / "usage.json"]
+        if apart is not None:
+            self._paths = [place.state / "usage" / f"{apart}.json"]
+        elif place.is_temporary:
+            name = f"{place.experiment}.json".replace("/", "-")
+            self._paths.insert(0, place.state / "usage" / name)
+        self._dvc_run = dvc_run()
+        self._run: str | None = None
+        self._tallies = self._begun()
+        self._guard = threading.Lock()
+        self._flushed_at = time.monotonic()
+        self.flush()
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.flush()
+
+    def made(self, role: str, usage: Mapping[str, int], cost: float | None) -> None:
+        """Count a paid call with its tokens; `cost` in US dollars, None when unknown."""
+        with self._guard:
+            tally = self._tally(role)
+            tally.made += 1
+            for name, count in _tokens(usage).items():
+                tally.tokens[name] += count
+            if cost is None or tally.cost is None:
+                tally.cost = None
+            else:
+                tally.cost += Fraction(cost)
+        self._flush_at_times()
+
+    def reused(self, role: str, usage: Mapping[str, int]) -> None:
+        """Count a call that a stored fact made unnecessary, with the tokens it once took."""
+        with self._guard:
+            tally = self._tally(role)
+            tally.reused += 1
+            for name, count in _tokens(usage).items():
+                tally.tokens_reused[name] += count
+        self._flush_at_times()
+
+    def failed(self, role: str) -> None:
+        """Count a call that brought no usable reply."""
+        with self._guard:
+            self._tally(role).failed += 1
+        self._flush_at_times()
+
+    def belongs_to(self, run: str) -> None:
+        """Say whose calls these are: `run` is the id of its training log's last event."""
+        self._run = run
+        self.flush()
+
+    def counts(self) -> dict[str, Tally]:
+        """Return this stage's counts so far by role."""
+        with self._guard:
+            counts = self._tallies[self._section]
+            return {role: tally + Tally() for role, tally in counts.items()}
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the counts so far, in the shape of the file."""
+        with self._guard:
+            return usage_json(self._tallies, self._dvc_run) | {"run": self._run}
+
+    def flush(self) -> None:
+        """Write the counts.
+
+        Raises:
+            SkilltrailError: the file cannot be written.
+        """
+        text = json.dumps(self.snapshot(), indent=2) + "\n"
+        for path in self._paths:
+            make_folder(path.parent)
+            replace_file(path, text.encode("utf-8"))
+        self._flushed_at = time.monotonic()
+
+    def _flush_at_times(self) -> None:
+        if time.monotonic() - self._flushed_at >= _FLUSH_EVERY_S:
+            self.flush()
+
+    def _tally(self, role: str) -> Tally:
+        return self._tallies[self._section][role]
+
+    def _begun(self) -> Tallies:
+        """Return the counts to start from: the other section's where this run wrote them."""
+        tallies = {section: {role: Tally() for role in ROLES} for section in SECTIONS}
+        before = read_usage(self._paths[0]) if self._section == "evaluate" else None
+        if before is not None and before["dvc_run"] == self._dvc_run:
+            tallies["train"] = {role: Tally(before["train"].get(role)) for role in ROLES}
+        return tallies
+
+
+def shown(role: str, tally: Tally) -> bool:
+    """Return whether a role stands in the file: the judge does where one was asked."""
+    return role != "judge" or not tally.is_idle
+
+
+def usage_json(tallies: Tallies, run: str | None) -> dict[str, Any]:
+    """Return the counts in the shape of the file."""
+    by_role = {role: tallies["train"][role] + tallies["evaluate"][role] for role in ROLES}
+    data: dict[str, Any] = {
+        section: {role: tally.to_json() for role, tally in counts.items() if shown(role, tally)}
+        for section, counts in (*tallies.items(), ("total", by_role))
+    }
+    data["total"].update(sum(by_role.values(), Tally()).to_json())
+    data["dvc_run"] = run
+    return data

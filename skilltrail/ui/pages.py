@@ -1,0 +1,96 @@
+"""The page of a log, made once for each state of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from markupsafe import Markup
+
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.data.splits import FOLDER as SPLITS
+from skilltrail.history.log.events import Event
+from skilltrail.report.book import Facts, book_of
+from skilltrail.report.book.facts import read_expected
+from skilltrail.report.book.runs import run_rows
+from skilltrail.report.page import (
+    LIVE_SCRIPTS,
+    SCRIPTS,
+    asset,
+    document,
+    empty_screen,
+    first_screen,
+    inert,
+    policy,
+    script,
+)
+from skilltrail.runtime.outputs import facts_named
+from skilltrail.store.facts import FactStore
+from skilltrail.store.place import Place
+from skilltrail.ui.watch import Log, Stamp, evaluation, revision
+
+FindRuns = Callable[[], Mapping[str, Sequence[Event]]]
+
+
+class Pages:
+    """Makes pages; the last one is kept until its log changes."""
+
+    def __init__(self, place: Place, find_runs: FindRuns) -> None:
+        self._place, self._find_runs = place, find_runs
+        self._kept: tuple[tuple[Stamp, Stamp], str] | None = None
+
+    def page(self, log: Log | None) -> str:
+        """Return the page of `log`, or one that says that there is none yet.
+
+        Raises:
+            FaultError: the log is damaged.
+        """
+        if log is None:
+            return _filled(empty_screen(), None)
+        stamp = revision(self._place, log)
+        if self._kept is not None and self._kept[0] == stamp:
+            return self._kept[1]
+        events = log.events()
+        text = _filled(*self._book(events)) if events else _filled(empty_screen(), None)
+        self._kept = (stamp, text)
+        return text
+
+    def _book(self, events: Sequence[Event]) -> tuple[dict[str, Any], dict[str, Any]]:
+        after = evaluation(self._place, events)
+        book = book_of(events, after, self._facts([*events, *after]), self._runs())
+        return first_screen(book, events, after), book
+
+    def _facts(self, events: Sequence[Event]) -> Facts:
+        """Return facts from the store, which has them before any export does."""
+        with FactStore.open(self._place.root) as store:
+            values = store.get_many(sorted(facts_named(events)))
+        expected = read_expected(self._place.workspace / SPLITS, events)
+        return Facts(values, True, expected)
+
+    def _runs(self) -> list[dict[str, Any]]:
+        try:
+            return run_rows(self._find_runs())
+        except SkilltrailError:
+            # A log that is being written may be half there; the next look has it whole.
+            return []
+
+
+def scripts() -> str:
+    """Return the live page's script: the report's, and what follows a run."""
+    return script((*SCRIPTS, *LIVE_SCRIPTS))
+
+
+def content_policy() -> str:
+    return policy(asset("page.css"), scripts(), connect="'self'")
+
+
+def _filled(screen: Mapping[str, Any], book: Mapping[str, Any] | None) -> str:
+    data = "" if book is None else inert(book)
+    block = f'<script type="application/json" id="book">{data}</script>' if data else ""
+    return document(
+        {**screen, "live": True},
+        csp=content_policy(),
+        css=asset("page.css"),
+        js=scripts(),
+        data=Markup(block),
+    )

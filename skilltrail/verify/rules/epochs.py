@@ -1,0 +1,70 @@
+"""Checks on the end of an epoch: the comparison of two skills, and the memory's digest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from skilltrail.core.canon import text_digest
+from skilltrail.history.log.course import Course
+from skilltrail.history.log.events import Event
+from skilltrail.verify.faults import Fault
+from skilltrail.verify.levels import Report, check
+from skilltrail.verify.rules.rollouts import differing
+
+UNMOVED = ("stable_success", "persistent_failure")
+
+
+@check("slow_update.compared")
+def check_comparison(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """Each pair holds the soft scores that were measured, and the category they give."""
+    data = event.data
+    if course.broken is None:
+        yield from differing(event, {"current": text_digest(course.skill)})
+    if not report.knows(data["rule"], "epochs/1"):
+        return
+    measured = {side: _soft(course, data[side]) for side in ("previous", "current")}
+    for pair in data["pairs"]:
+        for name, side in (("before", "previous"), ("after", "current")):
+            right = measured[side].get(pair["item"])
+            if pair[name] != right:
+                yield Fault.of(event, f"{name} of {pair['item']}", pair[name], right)
+        if not _fits(pair):
+            yield Fault.of(event, f"item {pair['item']}", pair["category"], "what scores say")
+    tally = Counter(pair["category"] for pair in data["pairs"])
+    if data["policy"] == "mixed":
+        yield from differing(event, {"counts": dict(tally)})
+    for name, number in tally.items():
+        if data["counts"].get(name, 0) < number:
+            yield Fault.of(event, f"counts.{name}", data["counts"].get(name), number)
+
+
+def _soft(course: Course, digest: str) -> dict[str, float | None]:
+    """Return the soft scores of one skill in this epoch's comparison, by item."""
+    return {
+        row["item"]: row["soft"]
+        for event in course.seen
+        if event.type == "rollouts.scored"
+        and event.data["purpose"] == "slow_update"
+        and event.data["skill"] == digest
+        for row in event.data["items"]
+    }
+
+
+def _fits(pair: Mapping[str, Any]) -> bool:
+    """True when the category follows from the scores.
+
+    Whether an unmoved item is a success depends on a threshold that the event does not hold.
+    """
+    before, after = pair["before"], pair["after"]
+    if before is None or after is None:
+        return bool(pair["category"] == "missing")
+    if before == after:
+        return pair["category"] in UNMOVED
+    return bool(pair["category"] == ("improved" if after > before else "regressed"))
+
+
+@check("meta_skill.written")
+def check_memory(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    yield from differing(event, {"digest": text_digest(event.data["text"])})

@@ -1,0 +1,117 @@
+"""Checks on what was proposed: budget, ids, support, merging, selection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from skilltrail.history.log.course import Course
+from skilltrail.history.log.events import Event
+from skilltrail.method.schedule import SCHEDULES, edit_budget
+from skilltrail.skill.edit import Edit
+from skilltrail.verify.faults import Fault
+from skilltrail.verify.levels import Report, check
+from skilltrail.verify.rules.rollouts import differing
+
+# Ranking rules that need nothing but the edits: tag -> indices, best first.
+RANKERS: dict[str, Callable[[Sequence[Edit]], list[int]]] = {}
+
+
+@check("budget.decided")
+def check_budget(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    data = event.data
+    earlier = course.latest("budget.decided")
+    if earlier is not None:
+        cap = earlier.data["budget"]
+        if cap is not None and (data["budget"] is None or data["budget"] > cap):
+            yield Fault.of(event, "budget", data["budget"], f"at most {cap}")
+        return
+    if not report.knows(data["rule"], *(f"{name}/1" for name in SCHEDULES)):
+        return
+    right = edit_budget(
+        data["step"],
+        schedule=data["rule"].removesuffix("/1"),
+        lr=data.get("lr", 1),
+        lr_min=data.get("lr_min", 1),
+        total_steps=data.get("total_steps", 1),
+        warmup=data.get("warmup", 0),
+    )
+    yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
+
+
+@check("patch.proposed", "patch.merged", "slow_update.proposed", "compaction.proposed")
+def check_ids(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """A patch and its edits are named after the event; support is counted, not claimed."""
+    data = event.data
+    yield from differing(event, {"patch": f"p{event.seq}"})
+    for index, edit in enumerate(data["edits"]):
+        if edit["edit"] != f"{event.seq}.{index}":
+            yield Fault.of(event, "edit id", edit["edit"], f"{event.seq}.{index}")
+        if edit["support"] != len(set(edit["items"])):
+            support = len(set(edit["items"]))
+            yield Fault.of(event, f"support of {edit['edit']}", edit["support"], support)
+
+
+@check("patch.proposed")
+def check_evidence(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """An analyst saw train items that were rolled out by then, and its edits rest on such."""
+    data = event.data
+    strangers = [item for item in data["items"] if item not in course.rolled_out]
+    if strangers:
+        yield Fault.of(event, "items", strangers[:3], "train items rolled out by then")
+    for edit in data["edits"]:
+        beyond = [item for item in edit["items"] if item not in course.rolled_out]
+        if beyond:
+            what = f"items of {edit['edit']}"
+            yield Fault.of(event, what, beyond[:3], "train items rolled out by then")
+
+
+@check("patch.merged")
+def check_merge(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """Merged edits come from the patches that went in, and what was dropped is said."""
+    data = event.data
+    offered: dict[str, Mapping[str, object]] = {}
+    for id in data["inputs"]:
+        source = course.patches.get(id)
+        if source is None:
+            yield Fault.of(event, "inputs", id, "a patch of this step")
+        else:
+            offered |= {edit["edit"]: edit for edit in source.data["edits"]}
+    kept = {parent for edit in data["edits"] for parent in edit["parents"]}
+    for edit in data["edits"]:
+        strange = [parent for parent in edit["parents"] if parent not in offered]
+        if strange or not edit["parents"]:
+            yield Fault.of(event, f"parents of {edit['edit']}", strange, "edits that went in")
+    if "dropped" in data:
+        yield from differing(event, {"dropped": [id for id in offered if id not in kept]})
+
+
+@check("edits.selected")
+def check_selection(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+    """The selected edits and those left out are the patch's, within the budget."""
+    data = event.data
+    source = course.patches.get(data["patch"])
+    if source is None:
+        yield Fault.of(event, "patch", data["patch"], "a patch of this step")
+        return
+    budget = course.latest("budget.decided")
+    if budget is not None:
+        yield from differing(event, {"budget": budget.data["budget"]})
+    edits = [Edit.from_json(edit) for edit in source.data["edits"]]
+    left = [row["edit"] for row in data["left_out"]]
+    if sorted([*data["selected"], *left]) != sorted(edit.id for edit in edits):
+        yield Fault.of(event, "edits", [*data["selected"], *left], [e.id for e in edits])
+    if data["budget"] is not None and len(data["selected"]) > data["budget"]:
+        yield Fault.of(event, "selected", len(data["selected"]), f"at most {data['budget']}")
+    order = _order(event, edits, report)
+    if order is not None:
+        yield from differing(event, {"selected": [edits[at].id for at in order]})
+
+
+def _order(event: Event, edits: Sequence[Edit], report: Report) -> list[int] | None:
+    """Return the indices that the recorded rule selects, or None when it is not known here."""
+    rule, budget = event.data["rule"], event.data["budget"]
+    if rule == "all/1":
+        return [] if budget == 0 else list(range(len(edits)))
+    if not report.knows(rule, *RANKERS):
+        return None
+    return RANKERS[rule](edits)[:budget]

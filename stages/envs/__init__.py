@@ -1,1 +1,0 @@
-"""Environments: one folder per benchmark. `stages.envs.protocol` is the contract."""

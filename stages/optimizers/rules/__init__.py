@@ -1,5 +1,0 @@
-"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/1`)."""
-
-from stages.optimizers.rules.optimizer import RulesOptimizer
-
-__all__ = ["RulesOptimizer"]

@@ -1,4 +1,0 @@
-"""Prompts of the optimizer `llm`: Markdown files, part of the code.
-
-`stages/optimizers/llm/prompts.py` says how they are filled and how an environment replaces one.
-"""

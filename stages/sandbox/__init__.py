@@ -1,4 +1,0 @@
-"""Running code that a model wrote: `stages.sandbox.protocol` is the contract.
-
-`bubblewrap` isolates; `none` does not and is used only where a person says so.
-"""
