@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from skilltrail.core.errors import FaultError
 from skilltrail.skill.document import raw_lines
 
-_HUNK = re.compile(r"skilltrail. -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? skilltrail.")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\"  # starts the line "\ No newline at end of file"
 
 
@@ -37,7 +37,7 @@ def patched(before: str, diff: str) -> str:
 def _hunks(diff: str) -> Iterator[tuple[int, list[str], list[str]]]:
     """Yield (0-based start, old lines, new lines) of each hunk."""
     lines = raw_lines(diff)
-    at = next((n for n, line in enumerate(lines) if line.startswith("skilltrail.")), len(lines))
+    at = next((n for n, line in enumerate(lines) if line.startswith("@@")), len(lines))
     if lines and at == len(lines):
         raise FaultError("recorded diff", "has no hunk")
     while at < len(lines):
@@ -45,7 +45,7 @@ def _hunks(diff: str) -> Iterator[tuple[int, list[str], list[str]]]:
         if head is None:
             raise FaultError(f"recorded diff, line {at + 1}", "is not a hunk header")
         end = at + 1
-        while end < len(lines) and not lines[end].startswith("skilltrail."):
+        while end < len(lines) and not lines[end].startswith("@@"):
             end += 1
         old, new = _sides(lines[at + 1 : end])
         counts = (_count(head[2]), _count(head[4]))
