@@ -12,12 +12,12 @@ from typing import Any
 import test_llm_loop
 import test_llm_modes
 from llm_script import MemoryFacts, ScriptedModel, append
+from null_store import NullStore
 from toy_world import ToyRun, run_toy, toy_params
 
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.store.null import NullStore
 
 SLOW = {"enabled": True, "samples": 4}
 RUNS: Mapping[str, Mapping[str, Any]] = {

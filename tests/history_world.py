@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from null_store import NullStore
 from toy_world import Tally, ToyOptimizer, ToyParams
 
 from skilltrail.core.item import Item
@@ -30,7 +31,6 @@ from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.params.read import params_of
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
-from skilltrail.store.null import NullStore
 from skilltrail.store.protocol import Store
 
 SEED_SKILL = "# Rules\n\n" + "".join(f"- seed rule {n}\n" for n in range(6))

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from null_store import NullStore
 from test_history_commits import git, project
 from toy_world import (
     SEED_SKILL,
@@ -43,7 +44,6 @@ from skilltrail.runtime.training import run_name
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 from skilltrail.store.facts import FactStore
-from skilltrail.store.null import NullStore
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -295,7 +295,7 @@ sys.path.insert(0, "tests")
 import toy_world
 from skilltrail.runtime.progress import Progress
 from skilltrail.runtime.console import say
-from skilltrail.store.null import NullStore
+from null_store import NullStore
 toy_world.SEED_SKILL = "# Trees\\n\\n- a \\u2192 b \\u2014 caf\\u00e9\\n"
 done = toy_world.run_toy(Path(sys.argv[1]), NullStore(), toy_world.toy_params(epochs=1))
 say("best: " + done.state.best.skill)

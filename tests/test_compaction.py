@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from llm_script import ScriptedModel, epoch_view, optimizer_of
 from llm_script import run as wait
+from null_store import NullStore
 from test_method import Whole
 from toy_world import SEED_SKILL, ToyRun, run_toy, toy_params
 
@@ -17,7 +18,6 @@ from skilltrail.history.log.run_log import Story
 from skilltrail.optimizers.protocol import Answer, EpochView, StepRecord, StepView
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
-from skilltrail.store.null import NullStore
 from skilltrail.verify.levels import verify_log
 
 assert skilltrail.verify.rules  # its import registers the checks

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items, record, roll, scripted
+from null_store import NullStore
 
 from skilltrail.core.errors import DataError
 from skilltrail.core.trajectory import Trajectory
@@ -18,7 +19,6 @@ from skilltrail.method.rollout import Rollouts
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Reply
 from skilltrail.params.knob import result_values
-from skilltrail.store.null import NullStore
 
 VISION = frozenset({"vision"})
 TOOLS = frozenset({"tools"})

@@ -105,7 +105,7 @@ from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.rules.optimizer import RulesOptimizer
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run
-from skilltrail.store.null import NullStore
+from null_store import NullStore
 from skilltrail.runtime.workspace import environment_of
 
 class Counter:

@@ -7,6 +7,7 @@ import json
 
 import pytest
 from history_world import World
+from null_store import NullStore
 from test_method import Whole, run_whole
 
 from skilltrail.core.canon import text_digest
@@ -24,7 +25,6 @@ from skilltrail.history.log.run_log import Story
 from skilltrail.history.log.words import visible
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
-from skilltrail.store.null import NullStore
 
 RICH = {
     "skill_aware": {"enabled": True},

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from null_store import NullStore
 from test_history_verify import Log, data_of, forged
 from test_method import WORDS, Whole, run_whole
 from test_rules_modes import run_rules
@@ -16,7 +17,6 @@ from test_rules_modes import run_rules
 import skilltrail.verify.rules
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Event, parse_event
-from skilltrail.store.null import NullStore
 from skilltrail.verify.levels import verify_log
 from skilltrail.verify.replay_check import Differs, Echo
 

@@ -11,6 +11,7 @@ import pytest
 from history_world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from null_store import NullStore
 from test_method import Whole, run_whole
 
 import skilltrail.verify.rules
@@ -18,7 +19,6 @@ from skilltrail.core.canon import text_digest
 from skilltrail.history.ask.patching import patched
 from skilltrail.history.log.events import Event, make_event
 from skilltrail.history.log.replay import snapshots, version_of, versions
-from skilltrail.store.null import NullStore
 from skilltrail.verify.levels import CHECKS, verify_log
 
 assert skilltrail.verify.rules  # its import registers the checks

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from null_store import NullStore
 from role_options import KEYS, options_at
 
 from skilltrail.cli.commands.forecast import forecast
@@ -31,7 +32,6 @@ from skilltrail.runtime.evaluation import main as evaluate
 from skilltrail.runtime.training import main as train
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.facts import FactStore
-from skilltrail.store.null import NullStore
 from skilltrail.verify.rescore import rescored
 from stages.split import main as split
 from tests.fault_server import Answer, Call, Fault, FaultServer

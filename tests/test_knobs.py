@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from null_store import NullStore
 from test_compaction import Brief
 from toy_world import ToyParams, run_toy
 
@@ -20,7 +21,6 @@ from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
 from skilltrail.params.read import params_of
 from skilltrail.skill.patch import Patch
-from skilltrail.store.null import NullStore
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 AWARE = {"skill_aware.enabled": True}

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from llm_script import MemoryFacts, ScriptedModel, as_reply
+from null_store import NullStore
 from toy_world import ToyRun, run_toy, toy_params
 
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.store.null import NullStore
 
 _ITEM = re.compile(r'^item "(train-(\w+))"$', re.MULTILINE)
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from llm_script import MemoryFacts, ScriptedModel, append
+from null_store import NullStore
 from toy_world import ToyRun, run_toy, toy_params
 
 from skilltrail.models.protocol import Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.store.null import NullStore
 
 _ITEM = re.compile(r'^item "(train-(\w+))"$', re.MULTILINE)
 _SKILL = re.compile(r"==== BEGIN skill \w+ ====\n(.*?)\n==== END skill", re.DOTALL)

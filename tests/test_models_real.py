@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from null_store import NullStore
 
 from skilltrail.core.score import Outcome, Score
 from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
@@ -18,7 +19,6 @@ from skilltrail.models.judge import Case, Judge
 from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.store.null import NullStore
 from tests.llama_server import llama_server
 from tests.role_options import KEYS, options_at
 

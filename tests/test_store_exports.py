@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from null_store import NullStore
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.store.exports import (
@@ -22,7 +23,6 @@ from skilltrail.store.exports import (
     shard_files,
 )
 from skilltrail.store.facts import FactStore
-from skilltrail.store.null import NullStore
 from skilltrail.store.ops import read_ops
 from skilltrail.store.protocol import Fact
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from null_store import NullStore
 
 from skilltrail.core.canon import canonical, cleaned, digest
 from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.store.facts import FactStore
-from skilltrail.store.null import NullStore
 from skilltrail.store.ops import read_ops
 
 KEY = "a" * 64

@@ -1,4 +1,4 @@
-"""The door to recorded facts, whether they are kept (`FactStore`) or not (`NullStore`)."""
+"""The door to recorded facts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The store of `--no-cache`: every call is made, no file is created.
+"""A store for tests of what is above it: every call is made, no file is created.
 
-What this run made stays in memory for exports and audits; `get` never gives it back, so that
+What was made stays in memory for exports and audits; `get` never gives it back, so that
 nothing is reused.
 """
 
