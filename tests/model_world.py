@@ -17,10 +17,10 @@ import pytest
 from ruamel.yaml import YAML
 
 from skilltrail.core.canon import canonical
-from skilltrail.report.build import main as report
 from skilltrail.runtime.evaluation import main as evaluate
-from skilltrail.runtime.training import main as train
+from stages.report import main as report
 from stages.split import main as split
+from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -13,7 +13,7 @@ from skilltrail.core.errors import BudgetError
 from skilltrail.models.client.budget import Amount, Budget
 from skilltrail.params.model_options import BudgetOptions
 from skilltrail.runtime.spending import Accounts, note, spent_in
-from skilltrail.runtime.training import main as train
+from stages.train import main as train
 from tests.fault_server import FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 

@@ -29,11 +29,11 @@ from skilltrail.models.registry import open_model
 from skilltrail.report.book.trust import trust_rows
 from skilltrail.runtime.call_estimate import Size
 from skilltrail.runtime.evaluation import main as evaluate
-from skilltrail.runtime.training import main as train
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.rescore import rescored
 from stages.split import main as split
+from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault, FaultServer
 from tests.model_world import results, run_stages, set_params
 

@@ -17,9 +17,9 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.redact import HIDDEN
 from skilltrail.models.environ import redactor
 from skilltrail.runtime.console import complain
-from skilltrail.runtime.training import main as train
 from skilltrail.runtime.workspace import load_params
 from skilltrail.store.facts import FactStore
+from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault, FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 

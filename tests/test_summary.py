@@ -12,7 +12,7 @@ import pytest
 
 from skilltrail.cli.main import run
 from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
-from skilltrail.runtime.training import main as train
+from stages.train import main as train
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages, set_params
 from tests.test_history_commits import git

@@ -1,4 +1,4 @@
-"""The `report` stage: metrics.json, curve.tsv and the page, from the two logs.
+"""metrics.json, curve.tsv and the page, from the two logs.
 
 in    skills/events.jsonl, reports/out/evaluation.jsonl, data/rollouts, data/splits
 out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
@@ -15,14 +15,8 @@ from skilltrail.report.book import read_facts
 from skilltrail.report.book.cost import totals
 from skilltrail.report.page import page
 from skilltrail.report.tables import curve, metrics, tsv
-from skilltrail.store.place import find_place
 
 OUT = Path("reports/out")
-
-
-async def main() -> None:
-    """Build all outputs of the report stage."""
-    build(find_place().workspace)
 
 
 def build(workspace: Path) -> None:

@@ -1,14 +1,14 @@
-"""The `train` stage: run the loop on the frozen splits and write what it leaves.
-
-    in    data/splits/{train,selection}.jsonl, the seed skill, data/rollouts/train (if any)
-    out   skills/events.jsonl, skills/best_skill.md, data/rollouts/train
+"""Opening a training run on a session, and writing what it leaves.
 
 The live log and the store lie in `.skilltrail/` of the main repository, so that a killed
-experiment loses nothing; the outputs are written at the end.
+experiment loses nothing; the outputs are written at the end. The page is `stages/train.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from skilltrail.core.canon import digest, text_digest
@@ -18,16 +18,21 @@ from skilltrail.core.item import Item
 from skilltrail.data.splits import read_split
 from skilltrail.history.git.opening import open_side_branch
 from skilltrail.history.log.recorder import Recorder
-from skilltrail.method.loop import train
-from skilltrail.method.run import Run
+from skilltrail.method.run import Run, State
 from skilltrail.optimizers.registry import open_optimizer
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.read import run_digest_params
 from skilltrail.runtime.call_estimate import Size, most_rollouts
 from skilltrail.runtime.code_identity import code_digest
 from skilltrail.runtime.console import say
-from skilltrail.runtime.outputs import EVENTS, TRAIN_ROLLOUTS, facts_named, keep_hand_edits
-from skilltrail.runtime.session import Session, open_session
+from skilltrail.runtime.outputs import (
+    BEST_SKILL,
+    EVENTS,
+    TRAIN_ROLLOUTS,
+    facts_named,
+    keep_hand_edits,
+)
+from skilltrail.runtime.session import Session
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.lock import run_lock
@@ -36,80 +41,89 @@ from skilltrail.store.owner import Owner
 LEDGER = "spent.jsonl"  # beside the live log, see `skilltrail.runtime.spending`
 
 
-async def main() -> None:
-    """Read params and splits, train, write the outputs."""
-    async with open_session("train") as session:
-        workspace = session.place.workspace
-        items = read_split(workspace, "train"), read_split(workspace, "selection")
-        seed_skill = read_seed_skill(workspace / seed_skill_path(session.params))
-        keep_hand_edits(session.place)
-        import_shards(session.store, workspace / TRAIN_ROLLOUTS)
-        name = run_name(session, *items, seed_skill)
-        folder = session.place.state / "runs" / name
-        async with run_lock(folder / "lock", session.ops, waiting=say_who):
-            side = open_side_branch(
-                session.place.root, session.place.experiment, session.report
-            )
-            session.accounts.keep_in(folder / LEDGER)
-            recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
-            try:
-                await train_run(session, recorder, *items, seed_skill)
-            finally:
-                recorder.close()
+@dataclass(frozen=True)
+class Training:
+    """A run that is open: its live log, and what the loop works with."""
+
+    session: Session
+    recorder: Recorder
+    run: Run
+
+    def write_outputs(self, state: State) -> None:
+        """Write what DVC tracks: the log, the best skill, the rollouts that the run used."""
+        workspace, events = self.session.place.workspace, self.recorder.events
+        self.recorder.finish()
+        self.session.meter.belongs_to(events[-1].id)
+        export_shards(
+            self.session.store,
+            facts_named(events, self.recorder.path.parent.name),
+            workspace / TRAIN_ROLLOUTS,
+        )
+        write_atomic(workspace / BEST_SKILL, state.best.skill)
+        write_atomic(workspace / EVENTS, self.recorder.path.read_text(encoding="utf-8"))
+
+
+@asynccontextmanager
+async def open_training(session: Session) -> AsyncIterator[Training]:
+    """Open the run that params, splits and seed skill determine; one process at a time has it.
+
+    Raises:
+        SkilltrailError: a split or the seed skill cannot be read, or `skills/best_skill.md`
+            holds text that no run has written.
+    """
+    workspace = session.place.workspace
+    items = read_split(workspace, "train"), read_split(workspace, "selection")
+    seed_skill = read_seed_skill(workspace / seed_skill_path(session.params))
+    keep_hand_edits(session.place)
+    import_shards(session.store, workspace / TRAIN_ROLLOUTS)
+    folder = session.place.state / "runs" / run_name(session, *items, seed_skill)
+    async with run_lock(folder / "lock", session.ops, waiting=say_who):
+        side = open_side_branch(session.place.root, session.place.experiment, session.report)
+        session.accounts.keep_in(folder / LEDGER)
+        recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
+        try:
+            async with run_of(session, recorder, *items, seed_skill) as run:
+                yield Training(session, recorder, run)
+        finally:
+            recorder.close()
+
+
+@asynccontextmanager
+async def run_of(
+    session: Session,
+    recorder: Recorder,
+    train_items: list[Item],
+    selection_items: list[Item],
+    seed_skill: str,
+) -> AsyncIterator[Run]:
+    """Open the optimizer and yield all that the loop works with."""
+    params = session.params
+    size = Size(len(train_items), len(selection_items), test=0)
+    session.progress.expect(
+        most_rollouts(params, size), gate_items=size.selection, repeats=params.gate.repeats
+    )
+    account = session.accounts.of("optimizer")
+    optimizer = open_optimizer(params, session.env, session.store, session.count_reply, account)
+    try:
+        yield Run(
+            params=params,
+            train=tuple(train_items),
+            selection=tuple(selection_items),
+            seed_skill=seed_skill,
+            rollouts=session.rollouts(gaps=recorder.path.parent.name),
+            optimizer=optimizer,
+            history=recorder,
+            parent=params.skill.parent,
+            say=session.progress.step,
+        )
+    finally:
+        await optimizer.close()
 
 
 def say_who(holder: Owner | None) -> None:
     """Tell a person why this run waits: the same run is on elsewhere."""
     by = "" if holder is None else f" ({holder})"
     say(f"train: the same run is on in another process{by}; waiting to reuse what it makes")
-
-
-async def train_run(
-    session: Session,
-    recorder: Recorder,
-    train_items: list[Item],
-    selection_items: list[Item],
-    seed_skill: str,
-) -> None:
-    """Train with an open recorder and write the outputs."""
-    workspace = session.place.workspace
-    size = Size(len(train_items), len(selection_items), test=0)
-    session.progress.expect(
-        most_rollouts(session.params, size),
-        gate_items=size.selection,
-        repeats=session.params.gate.repeats,
-    )
-    optimizer = open_optimizer(
-        session.params,
-        session.env,
-        session.store,
-        session.count_reply,
-        session.accounts.of("optimizer"),
-    )
-    run = Run(
-        params=session.params,
-        train=tuple(train_items),
-        selection=tuple(selection_items),
-        seed_skill=seed_skill,
-        rollouts=session.rollouts(gaps=recorder.path.parent.name),
-        optimizer=optimizer,
-        history=recorder,
-        parent=session.params.skill.parent,
-        say=session.progress.step,
-    )
-    try:
-        state = await train(run)
-    finally:
-        await optimizer.close()
-    recorder.finish()
-    session.meter.belongs_to(recorder.events[-1].id)
-    export_shards(
-        session.store,
-        facts_named(recorder.events, recorder.path.parent.name),
-        workspace / TRAIN_ROLLOUTS,
-    )
-    write_atomic(workspace / "skills/best_skill.md", state.best.skill)
-    write_atomic(workspace / EVENTS, recorder.path.read_text(encoding="utf-8"))
 
 
 def read_seed_skill(path: Path) -> str:
