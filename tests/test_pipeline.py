@@ -160,7 +160,7 @@ for name in sys.argv[1:]:
     path = pathlib.Path(name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{{"name": "{name}"}}\\n')
-import skilltrail.shared
+import skilltrail.runtime.shared
 """
 FILES = {
     "split": [f"data/splits/{name}.jsonl" for name in ("train", "selection", "test")],
@@ -189,8 +189,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "skills/seeds/textqa.md": "seed",
         "skills/seeds/other.md": "other",
         "schemas/x.json": "{}",
+        **{
+            f"{dep}/x.py": ""
+            for dep in STAGES["report"]["deps"]
+            if dep.startswith("skilltrail/")
+        },
         "skilltrail/__init__.py": "",
-        "skilltrail/shared.py": "",
+        "skilltrail/runtime/shared.py": "",
         "skilltrail/cli/commands/blame.py": "",
         **{f"stages/{name}.py": stub(name) for name in FILES},
     }.items():
