@@ -33,7 +33,7 @@ from skilltrail.history.ask.audit_record import LogOnly  # noqa: E402
 from skilltrail.history.ask.audit_text import audit_text  # noqa: E402
 from skilltrail.history.ask.blame import blame  # noqa: E402
 from skilltrail.history.git.branch import SideBranch  # noqa: E402
-from skilltrail.history.git.repository import GitDoor  # noqa: E402
+from skilltrail.history.git.repository import Git  # noqa: E402
 from skilltrail.history.log.events import Event  # noqa: E402
 from skilltrail.history.log.log import follow, scan_log  # noqa: E402
 from skilltrail.history.log.recorder import Recorder  # noqa: E402
@@ -106,7 +106,7 @@ def write(repo: Path, events: Sequence[Event]) -> dict[str, Any]:
     """Append and commit the events of a run as the loop does, flushing at every step."""
     repo.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main", repo], check=True)
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     told = [(event.type, event.data) for event in events]
 

@@ -32,9 +32,9 @@ sys.path[:0] = {paths!r}
 from pathlib import Path
 from history_world import World
 from skilltrail.history.git.branch import SideBranch
-from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.git.repository import Git
 repo, live, label, lr = sys.argv[1:]
-side = SideBranch(GitDoor.find(Path(repo)), label, every_s=0.0)
+side = SideBranch(Git.find(Path(repo)), label, every_s=0.0)
 params = {{"epochs": 4, "batch_size": 4, "lr": int(lr), "lr_schedule": "constant"}}
 World(n_train=16, n_selection=6, params=params).run(Path(live), side)
 """

@@ -162,3 +162,10 @@ def test_a_head_on_no_branch_is_warned_of(repository: Path) -> None:
     git(repository, "switch", "-q", "--detach")
     found = git_check(repository)
     assert (found.verdict, found.remedy) == (WARNING, "`git switch BRANCH`")
+
+
+def test_a_path_outside_of_the_project_hides_no_other(repository: Path) -> None:
+    write(repository.parent, "items.jsonl")
+    write(repository, "data/textqa/b.jsonl")
+    paths = [str(repository.parent / "items.jsonl"), "data/textqa"]
+    assert left_behind(repository, paths) == ["data/textqa/b.jsonl"]

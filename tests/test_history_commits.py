@@ -21,7 +21,7 @@ from skilltrail.history.git.branch import SideBranch
 from skilltrail.history.git.commits import commits_of
 from skilltrail.history.git.opening import label_of, open_side_branch
 from skilltrail.history.git.ref_names import RUNS, Placement, place, ref_label
-from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 
@@ -65,7 +65,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def project(folder: Path, events: Sequence[Event], label: str = "main") -> SideBranch:
-    door = GitDoor.find(folder)
+    door = Git.find(folder)
     assert door is not None
     branch = SideBranch(door, label, every_s=0.0)
     branch.close(events)
@@ -99,7 +99,7 @@ def test_a_tree_holds_the_event_and_the_documents(
 ) -> None:
     project(repo, runs[3])
     shas = git(repo, "log", "--reverse", "--format=%H", "evolution/main").split()
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     lines = list(door.files(shas, "event.json"))
     assert lines == [event.line + b"\n" for event in runs[3]]
@@ -167,7 +167,7 @@ def test_however_the_log_is_cut_into_batches_the_refs_are_the_same(
         project(folder, runs[3][:cut])  # each batch by a new process, so to say
     project(folder, runs[3])
     whole = {f"{RUNS}main": [commit.sha for commit in commits_of(runs[3])][-1]}
-    door = GitDoor.find(folder)
+    door = Git.find(folder)
     assert door is not None
     assert door.refs(RUNS) == whole
 
@@ -199,7 +199,7 @@ def test_deleted_refs_come_back_with_the_same_hashes(
 def test_a_ref_deleted_while_the_run_goes_on_comes_back(
     repo: Path, runs: dict[int, list[Event]]
 ) -> None:
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     branch = SideBranch(door, "main", every_s=0.0)
     branch.flush(runs[3][:30])
@@ -230,7 +230,9 @@ def test_a_linked_worktree_writes_to_the_one_repository(
 ) -> None:
     tree = repo.parent / f"{repo.name}-tree"
     git(repo, "worktree", "add", "-q", "-b", "side", str(tree))
-    assert label_of(tree, None) == "side"
+    door = Git.find(tree)
+    assert door is not None
+    assert label_of(door, None) == "side"
     project(tree, runs[1], "side")
     assert git(repo, "rev-parse", "evolution/side") == git(tree, "rev-parse", "evolution/side")
 
@@ -278,7 +280,7 @@ def test_a_lock_that_stays_is_named_and_the_log_is_safe(
     lock = repo / ".git/refs/evolution/main.lock"
     lock.parent.mkdir(parents=True)
     lock.touch()
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     waits: list[float] = []
     branch = SideBranch(door, "main", attempts=4, sleep=waits.append)
@@ -297,14 +299,14 @@ def test_two_writers_of_one_label_both_land(repo: Path, runs: dict[int, list[Eve
     for thread in threads:
         thread.join()
     tips = {list(commits_of(runs[lr]))[-1].sha for lr in (1, 3)}
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     assert set(door.refs(RUNS).values()) == tips
     git(repo, "fsck", "--full", "--strict")
 
 
 def test_gc_beside_a_writer_does_no_harm(repo: Path, runs: dict[int, list[Event]]) -> None:
-    door = GitDoor.find(repo)
+    door = Git.find(repo)
     assert door is not None
     branch = SideBranch(door, "main", every_s=0.0)
     for cut in range(8, len(runs[3]), 8):
@@ -335,10 +337,12 @@ def test_a_run_commits_as_it_goes(repo: Path, runs: dict[int, list[Event]]) -> N
 
 
 def test_the_label_is_the_experiment_else_the_branch_else_detached(repo: Path) -> None:
-    assert label_of(repo, "brave-fox") == "brave-fox"
-    assert label_of(repo, None) == "main"
+    door = Git.find(repo)
+    assert door is not None
+    assert label_of(door, "brave-fox") == "brave-fox"
+    assert label_of(door, None) == "main"
     git(repo, "checkout", "-q", "--detach")
-    assert label_of(repo, None) == "detached"
+    assert label_of(door, None) == "detached"
 
 
 @pytest.mark.parametrize(
@@ -429,9 +433,9 @@ sys.path[:0] = sys.argv[3:]
 from pathlib import Path
 from history_world import World
 from skilltrail.history.git.branch import SideBranch
-from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.git.repository import Git
 # A batch at every step, so that a kill often meets one.
-side = SideBranch(GitDoor.find(Path(sys.argv[1])), "main", every_s=0.0)
+side = SideBranch(Git.find(Path(sys.argv[1])), "main", every_s=0.0)
 World(n_train=16, n_selection=6, params={"epochs": 1, "batch_size": 4, "lr": 3}).run(
     Path(sys.argv[2]), side
 )

@@ -22,7 +22,7 @@ from skilltrail.history.ask.heldout import held_out
 from skilltrail.history.ask.runs import natural, run_tree
 from skilltrail.history.ask.sources import Project, find_skill, open_source, skill_text
 from skilltrail.history.git.rebuild import rebuild
-from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.git.repository import Git
 from skilltrail.history.log.consumed import consumed_params
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow, read_log
@@ -63,8 +63,8 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def door_of(folder: Path) -> GitDoor:
-    door = GitDoor.find(folder)
+def door_of(folder: Path) -> Git:
+    door = Git.find(folder)
     assert door is not None
     return door
 

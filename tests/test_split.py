@@ -420,9 +420,9 @@ def test_a_write_replaces_a_link_and_leaves_what_it_pointed_at(tmp_path: Path) -
 def test_a_write_that_fails_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.mkdir()
-    with pytest.raises(SkilltrailError, match="file cannot be written"):
+    with pytest.raises(SkilltrailError, match="Cannot write .*file"):
         write_atomic(path, "text")
-    with pytest.raises(SkilltrailError, match="x cannot be written"):
+    with pytest.raises(SkilltrailError, match="Cannot write .*x"):
         write_atomic(write_jsonl(tmp_path / "plain", []) / "x", "text")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "plain"]
 

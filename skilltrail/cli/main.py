@@ -15,6 +15,7 @@ from typing import Any
 from skilltrail import __version__
 from skilltrail.cli.commands import COMMANDS, Command
 from skilltrail.core.errors import Interrupted, SkilltrailError, UsageError
+from skilltrail.core.files import refused
 
 HELP = """Usage: skilltrail COMMAND [ARGS]...
 
@@ -75,9 +76,12 @@ def run(args: list[str]) -> int:
             return 0
         command = find_command(args[0])
         return invoke(import_module(f"skilltrail.cli.commands.{command.module}").register, args)
-    except SkilltrailError as error:
-        complain(error)
-        return error.exit_code
+    except BrokenPipeError:
+        raise  # the reader went away: it had enough
+    except (SkilltrailError, OSError) as error:
+        told = refused(error) if isinstance(error, OSError) else error
+        complain(told)
+        return told.exit_code
 
 
 def invoke(register: Callable[[Any], None], args: list[str]) -> int:

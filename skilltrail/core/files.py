@@ -1,12 +1,43 @@
-"""Whole files, written so that a crash leaves the old text or the new one, never a part."""
+"""Whole files, written so that a crash leaves the old text or the new one, never a part.
+
+What the system refuses to write is one message, here and wherever `writing` is used.
+"""
 
 from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from skilltrail.core.errors import SkilltrailError
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Make a refusal of the system in the body the one message about `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def unwritable(path: Path, error: OSError) -> SkilltrailError:
+    """Return the message about a file or folder that the system refused to write."""
+    reason = error.strerror if error.strerror is not None else str(error)
+    return SkilltrailError(
+        f"Cannot write {path}",
+        reason,
+        "Check that the folder exists, is writable and has free space, then run again",
+    )
+
+
+def refused(error: OSError) -> SkilltrailError:
+    """Return the message about what the system refused where nobody said more about it."""
+    named = "The system" if error.filename is None else str(error.filename)
+    reason = error.strerror if error.strerror is not None else str(error)
+    return SkilltrailError(named, reason, "Nothing kept is lost: see to it, then run again")
 
 
 def write_atomic(path: Path, text: str) -> None:
@@ -19,7 +50,7 @@ def write_atomic(path: Path, text: str) -> None:
             at `path` before is unchanged.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("x", encoding="utf-8", newline="\n") as file:
@@ -30,12 +61,6 @@ def write_atomic(path: Path, text: str) -> None:
         finally:
             temporary.unlink(missing_ok=True)
         _sync_folder(path.parent)
-    except OSError as error:
-        raise SkilltrailError(
-            f"{path.name} cannot be written",
-            error.strerror or str(error),
-            "Check the folder, its permissions and the free space, then run again",
-        ) from error
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from skilltrail.core.errors import Interrupted, SkilltrailError
+from skilltrail.core.files import refused
 from skilltrail.runtime.console import complain
 
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
@@ -21,9 +22,10 @@ def run_stage(main: Callable[[], Coroutine[Any, Any, None]]) -> NoReturn:
     """Run `main` to its end and leave the process with its exit code."""
     try:
         asyncio.run(until_stopped(main()))
-    except SkilltrailError as error:
-        complain(error)
-        sys.exit(error.exit_code)
+    except (SkilltrailError, OSError) as error:
+        told = refused(error) if isinstance(error, OSError) else error
+        complain(told)
+        sys.exit(told.exit_code)
     sys.exit(0)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ruamel.yaml import YAML
 
 from skilltrail.core.errors import SkillError
 from skilltrail.core.score import Outcome
+from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.store.place import Place
 from skilltrail.store.protocol import gap_key
@@ -74,7 +74,5 @@ def _md5_in_lock(workspace: Path) -> str | None:
 
 
 def _at_head(workspace: Path) -> bytes | None:
-    shown = subprocess.run(
-        ["git", "show", f"HEAD:./{BEST_SKILL.as_posix()}"], cwd=workspace, capture_output=True
-    )
-    return shown.stdout if shown.returncode == 0 else None
+    git = Git.at_hand(workspace)
+    return None if git is None else git.ask("show", f"HEAD:./{BEST_SKILL.as_posix()}")

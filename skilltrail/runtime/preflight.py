@@ -7,11 +7,11 @@ stops the run; a folder that travels without some of its files would silently tr
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from skilltrail.core.errors import UsageError
+from skilltrail.history.git.repository import Git
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.store.place import Place
 
@@ -36,17 +36,17 @@ def left_behind(root: Path, paths: Sequence[str]) -> list[str]:
     """
     outside = [path for path in paths if leads_out(path)]
     inside = [path for path in paths if path not in outside and (root / path).exists()]
-    done = subprocess.run(
-        ["git", "ls-files", "-z", "--others", "--exclude-standard", "--", *inside, OUTPUTS],
-        cwd=root,
-        capture_output=True,
-        check=False,
-    )
-    if done.returncode != 0:
+    git = Git.at_hand(root)
+    if git is None:
         return []
-    untracked = [os.fsdecode(name) for name in done.stdout.split(b"\0") if name]
+    untracked: list[str] = []
+    for path in inside:
+        # Git says no to a path outside of it, or beyond a link: nothing to add there.
+        said = git.ask("ls-files", "-z", "-o", "--exclude-standard", "--", path, OUTPUTS)
+        untracked += [] if said is None else [os.fsdecode(n) for n in said.split(b"\0") if n]
     # What git ignores travels only when DVC tracks it; code that git ignores is no input.
-    ignored = [path for path in inside if path not in CODE and is_ignored(root, path)]
+    mute = ("check-ignore", "--quiet", "--")
+    ignored = [p for p in inside if p not in CODE and git.ask(*mute, p) is not None]
     return sorted({*outside, *untracked, *(path for path in ignored if not by_dvc(root, path))})
 
 
@@ -72,17 +72,6 @@ def refuse_left_behind(place: Place, params: Params) -> None:
 def leads_out(path: str) -> bool:
     """Return whether a relative path leads out of the project; an absolute one is found."""
     return not os.path.isabs(path) and os.path.normpath(path).split(os.sep)[0] == os.pardir
-
-
-def is_ignored(root: Path, path: str) -> bool:
-    """Return whether git ignores a path."""
-    done = subprocess.run(
-        ["git", "check-ignore", "--quiet", "--", path],
-        cwd=root,
-        capture_output=True,
-        check=False,
-    )
-    return done.returncode == 0
 
 
 def by_dvc(root: Path, path: str) -> bool:

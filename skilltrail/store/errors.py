@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.core.files import unwritable as unwritable
 
 _KEPT = "Every fact stored before this is kept"
 _ASIDE = (
@@ -37,13 +38,3 @@ def explain(error: sqlite3.Error, path: Path) -> SkilltrailError:
 
 def damaged_value(key: str, path: Path, found: str) -> FaultError:
     return FaultError(f"Fact {key} in {path} is damaged", found, _ASIDE)
-
-
-def unwritable(path: Path, error: OSError) -> SkilltrailError:
-    """Return the message about a file or folder that the system refused to write."""
-    reason = error.strerror if error.strerror is not None else str(error)
-    return SkilltrailError(
-        f"Cannot write {path}",
-        reason,
-        "Check that the folder exists, is writable and has free space, then run again",
-    )

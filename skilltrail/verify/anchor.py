@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from skilltrail.core.errors import FaultError
 from skilltrail.history.git.commits import commits_of
 from skilltrail.history.git.ref_names import RUNS
-from skilltrail.history.git.repository import GitDoor
+from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.verify.faults import ANCHORED, Fault
 
@@ -27,7 +27,7 @@ class Anchor:
     faults: tuple[Fault, ...] = ()
 
 
-def find_anchor(door: GitDoor, events: Sequence[Event]) -> Anchor:
+def find_anchor(door: Git, events: Sequence[Event]) -> Anchor:
     """Return the ref that holds `events`; a run that parts from them is named."""
     refs = door.refs(RUNS)
     if not refs:

@@ -116,13 +116,13 @@ def skill_faults(place: Place, data: bytes, report: Report) -> Iterator[Fault]:
 
 def anchored_level(place: Place, report: Report) -> Level:
     """Compare the log with the commits of the repository's runs."""
-    from skilltrail.history.git.repository import GitDoor, GitError
+    from skilltrail.history.git.repository import Git, GitError
     from skilltrail.verify.anchor import find_anchor
 
     if not report.events or report.events[0].seq != 1:
         return Level("anchored", ABSENT, "the log has no beginning")
     try:
-        door = GitDoor.find(place.root)
+        door = Git.find(place.root)
         if door is None:
             return Level("anchored", ABSENT, "this project is not in git")
         anchor = find_anchor(door, report.events)

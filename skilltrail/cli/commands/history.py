@@ -172,16 +172,16 @@ def rebuild(as_json: JSON = False) -> None:
     """
     from skilltrail.history.git.opening import label_of
     from skilltrail.history.git.rebuild import rebuild as rebuild_refs
-    from skilltrail.history.git.repository import GitDoor
+    from skilltrail.history.git.repository import Git
 
     here = project()
-    door = GitDoor.find(here.root)
+    door = Git.find(here.root)
     if door is None:
         raise UsageError("skilltrail rebuild", "this project is not in git", "Run `git init`")
     logs = [scan_log(path) for path in live_logs(here)]
     if (here.workspace / EVENTS).exists():
         logs.append(scan_log(here.workspace / EVENTS))
-    rows = rebuild_refs(door, logs, label_of(here.root, None))
+    rows = rebuild_refs(door, logs, label_of(door, None))
     if as_json:
         emit_json([row.to_json() for row in rows])
         return

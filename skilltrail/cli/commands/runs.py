@@ -29,11 +29,11 @@ def register(app: typer.Typer) -> None:
 def all_runs(here: Project) -> dict[str, list[Event]]:
     """Return the events of every run: of refs/evolution, and of logs that no ref holds."""
     from skilltrail.history.ask.sources import commit_events, run_tips
-    from skilltrail.history.git.repository import GitDoor
+    from skilltrail.history.git.repository import Git
     from skilltrail.history.log.log import scan_log
 
     found: dict[str, list[Event]] = {}
-    door = GitDoor.find(here.root)
+    door = Git.find(here.root)
     if door is not None:
         found = {name: commit_events(door, tip) for name, tip in run_tips(door)}
     held = {event.id for events in found.values() for event in events}
@@ -81,9 +81,10 @@ def runs(as_json: JSON = False) -> None:
 def trunk_of(here: Project) -> str:
     """Return the label of runs on the branch that is checked out: the tree grows from there."""
     from skilltrail.history.git.opening import label_of
-    from skilltrail.history.git.repository import GitDoor
+    from skilltrail.history.git.repository import Git
 
-    return "main" if GitDoor.find(here.root) is None else label_of(here.root, None)
+    git = Git.find(here.root)
+    return "main" if git is None else label_of(git, None)
 
 
 def _origin(trunk: str | None, shared: int, parent: tuple[str, int] | None) -> str:

@@ -104,13 +104,12 @@ def _logs(project: Project) -> Iterator[bytes]:
 
 def _locked(project: Project) -> Iterator[str]:
     """Yield the MD5 of the evaluation in every dvc.lock that a branch or experiment holds."""
-    # GitPython takes a third of a second to import; most questions do not need it.
-    from skilltrail.history.git.repository import GitDoor, GitError
+    from skilltrail.history.git.repository import Git, GitError
 
-    door = GitDoor.find(project.root)
+    door = Git.find(project.root)
     if door is None:
         return
-    lock = f"{GitDoor.prefix(project.root)}dvc.lock"
+    lock = f"{door.prefix}dvc.lock"
     for sha in dict.fromkeys(door.refs(*HOLDERS).values()):
         try:
             (text,) = door.files([door.resolve(sha)], lock)

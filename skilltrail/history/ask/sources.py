@@ -27,7 +27,7 @@ from skilltrail.history.log.replay import version_of
 from skilltrail.history.log.run_log import Story
 
 if TYPE_CHECKING:
-    from skilltrail.history.git.repository import GitDoor
+    from skilltrail.history.git.repository import Git
 
 EVENTS = Path("skills/events.jsonl")
 BEST_SKILL = Path("skills/best_skill.md")
@@ -143,16 +143,15 @@ def _default(project: Project) -> Source:
 
 
 def _from_git(project: Project, name: str) -> Source | None:
-    # GitPython takes a third of a second to import; most questions do not need it.
-    from skilltrail.history.git.repository import GitDoor, GitError
+    from skilltrail.history.git.repository import Git, GitError
 
-    door = GitDoor.find(project.workspace)
+    door = Git.find(project.workspace)
     if door is None:
         return None
     refs = door.refs(RUNS, "refs/exps")
     if RUNS + name in refs:
         return Source(name, "run", commit_events(door, refs[RUNS + name]))
-    prefix = GitDoor.prefix(project.workspace)
+    prefix = door.prefix
     for ref, sha in refs.items():
         if ref.startswith("refs/exps/") and ref.endswith(f"/{name}"):
             return Source(name, "experiment", _committed_log(door, sha, prefix))
@@ -165,14 +164,14 @@ def _from_git(project: Project, name: str) -> Source | None:
         return None
 
 
-def commit_events(door: GitDoor, tip: str) -> list[Event]:
+def commit_events(door: Git, tip: str) -> list[Event]:
     """Return the events of a run's commits, checked as a log is."""
     shas = door.history(tip)[::-1]
     lines = (content.removesuffix(b"\n") for content in door.files(shas, "event.json"))
     return list(chained(lines, f"commit {tip[:10]}"))
 
 
-def _committed_log(door: GitDoor, sha: str, prefix: str) -> list[Event]:
+def _committed_log(door: Git, sha: str, prefix: str) -> list[Event]:
     data = next(iter(door.files([sha], f"{prefix}{EVENTS.as_posix()}")))
     return list(chained(data.split(b"\n")[:-1], f"{EVENTS} at {sha[:10]}"))
 
@@ -229,12 +228,12 @@ def _version(name: str, story: Story, word: str) -> Skill:
 
 
 def _committed_skill(project: Project, revision: str) -> str | None:
-    from skilltrail.history.git.repository import GitDoor, GitError
+    from skilltrail.history.git.repository import Git, GitError
 
-    door = GitDoor.find(project.workspace)
+    door = Git.find(project.workspace)
     if door is None:
         return None
-    path = f"{GitDoor.prefix(project.workspace)}{BEST_SKILL.as_posix()}"
+    path = f"{door.prefix}{BEST_SKILL.as_posix()}"
     try:
         return next(iter(door.files([door.resolve(revision)], path))).decode()
     except GitError:
@@ -246,7 +245,7 @@ def skill_text(name: str, folder: Path | None = None) -> str:
     return find_skill(Project.here(folder), name).text
 
 
-def run_tips(door: GitDoor) -> Iterator[tuple[str, str]]:
+def run_tips(door: Git) -> Iterator[tuple[str, str]]:
     """Yield (name, tip) of every run, by name."""
     for ref, sha in sorted(door.refs(RUNS).items()):
         yield ref.removeprefix(RUNS), sha

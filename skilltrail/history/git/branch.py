@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from skilltrail.history.git.commits import AUTHOR, Commit, Committing, commits_of
 from skilltrail.history.git.ref_names import RUNS, VERSIONS, Placement, place
-from skilltrail.history.git.repository import GitDoor, GitError
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import ProjectionError
 
@@ -31,7 +31,7 @@ class SideBranch:
 
     def __init__(
         self,
-        door: GitDoor,
+        door: Git,
         label: str,
         *,
         every_s: float = 1.0,

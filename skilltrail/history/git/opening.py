@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from skilltrail.history.git.branch import SideBranch
 from skilltrail.history.git.ref_names import DETACHED
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.recorder import Projection
 
 WITHOUT_GIT = (
@@ -29,28 +31,19 @@ def open_side_branch(
         report: called with (`history.uncommitted`, details) when there is no git.
     """
     try:
-        # GitPython looks for git when it is imported, and only runs need it.
-        from skilltrail.history.git.branch import SideBranch
-        from skilltrail.history.git.repository import GitDoor, GitError
-    except ImportError as error:
-        report("history.uncommitted", {"message": f"git is not installed ({error})"})
-        return None
-    try:
-        door = GitDoor.find(root)
+        door = Git.find(root)
         if door is None:
             report("history.uncommitted", {"message": WITHOUT_GIT})
             return None
-        return SideBranch(door, label_of(root, experiment))
+        return SideBranch(door, label_of(door, experiment))
     except GitError as error:
         report("history.uncommitted", {"message": str(error)})
         return None
 
 
-def label_of(folder: Path, experiment: str | None) -> str:
+def label_of(git: Git, experiment: str | None) -> str:
     """Return a run's label: the experiment's name, else the branch's, else `detached`."""
-    from skilltrail.history.git.repository import GitDoor
-
     if experiment is not None:
         return experiment
-    branch = GitDoor.branch(folder)
+    branch = git.branch()
     return DETACHED if branch is None else branch

@@ -16,7 +16,7 @@ from skilltrail.history.ask.sources import commit_events, run_tips
 from skilltrail.history.git.branch import import_stream
 from skilltrail.history.git.commits import Commit, commits_of
 from skilltrail.history.git.ref_names import RUNS, VERSIONS, names
-from skilltrail.history.git.repository import GitDoor, GitError
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.events import Event
 
 SCRATCH = "refs/evolution-rebuild/"
@@ -35,7 +35,7 @@ class Rebuilt:
         return asdict(self)
 
 
-def rebuild(door: GitDoor, logs: Sequence[Sequence[Event]], label: str) -> list[Rebuilt]:
+def rebuild(door: Git, logs: Sequence[Sequence[Event]], label: str) -> list[Rebuilt]:
     """Rebuild all refs; `label` names runs that only a log knows.
 
     Raises:

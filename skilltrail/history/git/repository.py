@@ -1,24 +1,36 @@
-"""The one door to git: plumbing commands that touch refs and objects and nothing else.
+"""The one door to git.
 
-HEAD, index, work tree, branches and stashes are never named here. Hooks, signing and the
-user's identity are not used, and `gc` is never started. Works on the common git directory, so
-that a linked worktree, a project in a sub-folder and a bare repository are all the same.
+`run` is plumbing on the common git directory: refs and objects and nothing else, so that a
+linked worktree, a project in a sub-folder and a bare repository are all the same. `here` and
+`ask` are for what belongs to the person who works in a folder (HEAD, index, work tree); of all
+commands only `skilltrail back` and `doctor --fix` change any of that. Hooks, signing and the
+user's identity are not used, and `gc` is never started.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from git import Git, GitCommandError, InvalidGitRepositoryError, NoSuchPathError, Repo
+import psutil
 
 from skilltrail.core.errors import SkilltrailError
 
 _PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
+# A hook or a quarantine sets these, and would lead elsewhere.
+_LEADING = frozenset(
+    f"GIT_{name}"
+    for name in (
+        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "GRAFT_FILE", "INDEX_FILE",
+        "NAMESPACE", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
+        "WORK_TREE",
+    )
+)  # fmt: skip
+_LOOKS = ("--git-common-dir", "--git-dir", "--show-prefix")
 STALE_S = 60.0
 _ALL_LOOSE = 2**31 - 1
 # What git says when another process holds a lock or has moved a ref meanwhile.
@@ -33,32 +45,56 @@ class GitError(SkilltrailError):
         self.busy = busy
 
 
-class GitDoor:
-    """Plumbing on one repository, named by its common git directory."""
+class Git:
+    """Git in one repository.
 
-    def __init__(self, git_dir: Path) -> None:
+    Attributes:
+        git_dir: the common git directory, where refs and objects are.
+        own_dir: the git directory of this work tree, where HEAD and the index are.
+        folder: the folder that a person works in.
+        prefix: where `folder` lies in the repository: "" at its root, else `some/folder/`.
+    """
+
+    def __init__(
+        self, git_dir: Path, own_dir: Path | None = None, folder: Path | None = None
+    ) -> None:
         self.git_dir = git_dir
-        self._git = Git(str(git_dir))
+        self.own_dir = git_dir if own_dir is None else own_dir
+        self.folder = git_dir if folder is None else folder
+        self.prefix = ""
 
     @staticmethod
-    def find(folder: Path) -> GitDoor | None:
-        """Return the door to the repository that `folder` is in, or None outside of git."""
-        try:
-            with Repo(folder, search_parent_directories=True) as repo:
-                return GitDoor(Path(repo.common_dir).resolve())
-        except (InvalidGitRepositoryError, NoSuchPathError):
+    def find(folder: Path) -> Git | None:
+        """Return git in the repository that `folder` is in, or None outside of one.
+
+        Raises:
+            GitError: there is no git program, or it does not get through.
+        """
+        if not folder.is_dir():
             return None
+        # To look for a repository of another owner is safe; work in it may run its programs.
+        out, error, code = _ended(["-c", "safe.directory=*", "rev-parse", *_LOOKS], folder)
+        if code != 0:
+            if b"not a git repository" in error:
+                return None
+            raise _failed("rev-parse", error)
+        common, own, prefix = os.fsdecode(out).split("\n")[:3]
+        git = Git((folder / common).resolve(), (folder / own).resolve(), folder)
+        git.prefix = prefix
+        return git
 
     @staticmethod
-    def branch(folder: Path) -> str | None:
-        """Return the branch that is checked out in `folder`, or None when HEAD is detached."""
-        with Repo(folder, search_parent_directories=True) as repo:
-            door = GitDoor(Path(repo.git_dir).resolve())
+    def at_hand(folder: Path) -> Git | None:
+        """Return what `find` does, None also without git: for what can do without."""
         try:
-            name = door.run("symbolic-ref", "--short", "--quiet", "HEAD")
+            return Git.find(folder)
         except GitError:
             return None
-        return name.decode().strip()
+
+    def branch(self) -> str | None:
+        """Return the branch that is checked out, or None when HEAD is detached."""
+        name = self.ask("symbolic-ref", "--short", "--quiet", "HEAD")
+        return None if name is None else name.decode().strip()
 
     def run(self, *args: str, stdin: bytes | None = None) -> bytes:
         """Return what a git command prints.
@@ -66,21 +102,26 @@ class GitDoor:
         Raises:
             GitError: it failed.
         """
-        with self._start(args) as process:
-            out, error = process.communicate(stdin)
-        if process.returncode != 0:
-            raise _failed(args[0], error)
-        return out
+        return self._said([f"--git-dir={self.git_dir}", *args], args[0], stdin)
 
-    @staticmethod
-    def prefix(folder: Path) -> str:
-        """Return where `folder` lies in its repository: "" at its root, else `some/folder/`."""
-        with Repo(folder, search_parent_directories=True) as repo:
-            top = repo.working_tree_dir
-        if top is None:
-            return ""
-        relative = folder.resolve().relative_to(Path(top).resolve()).as_posix()
-        return "" if relative == "." else f"{relative}/"
+    def here(self, *args: str, stdin: bytes | None = None) -> bytes:
+        """Return what a git command prints in the folder that a person works in.
+
+        Raises:
+            GitError: it failed.
+        """
+        return self._said(args, args[0], stdin)
+
+    def ask(self, *args: str) -> bytes | None:
+        """Return what a git command prints in that folder, None when it says no."""
+        out, _, code = _ended([*_PLAIN, *args], self.folder)
+        return out if code == 0 else None
+
+    def _said(self, args: Sequence[str], name: str, stdin: bytes | None) -> bytes:
+        out, error, code = _ended([*_PLAIN, *args], self.folder, stdin)
+        if code != 0:
+            raise _failed(name, error)
+        return out
 
     def resolve(self, revision: str) -> str:
         """Return the commit of a revision.
@@ -130,9 +171,18 @@ class GitDoor:
         prefixes that nobody else writes to.
         """
         for prefix in prefixes:
-            for lock in (self.git_dir / prefix).rglob("*.lock"):
-                if time.time() - lock.stat().st_mtime > STALE_S:
-                    lock.unlink(missing_ok=True)
+            for lock in filter(_is_stale, (self.git_dir / prefix).rglob("*.lock")):
+                lock.unlink(missing_ok=True)
+
+    def drop_stale_packs(self) -> None:
+        """Remove the unfinished packs that a killed `git fast-import` left behind.
+
+        A pack that a git process has open is in use, however long it waits for its input.
+        """
+        packs = (self.git_dir / "objects/pack").glob("tmp_pack_*")
+        stale = {str(pack) for pack in packs if _is_stale(pack)}
+        for path in stale - (_open_in_git() if stale else set()):
+            Path(path).unlink(missing_ok=True)
 
     def fast_import(self, stream: Iterable[bytes], *, loose: bool = False) -> None:
         """Feed a stream to `git fast-import`; refs move only after the whole stream is in.
@@ -143,15 +193,30 @@ class GitDoor:
         Raises:
             GitError: it failed, or a ref would not have moved forward.
         """
+        import git  # a third of a second, which only this needs
+
+        self.drop_stale_packs()
         limit = ("-c", f"fastimport.unpackLimit={_ALL_LOOSE}") if loose else ()
         command = ("fast-import", "--quiet", "--done", "--date-format=raw")
-        with self._start((*limit, *command)) as process:
-            if process.stdin is None:
-                raise GitError("git fast-import", "has no input")
-            broken = _feed(process.stdin, stream)
-            _, error = process.communicate()
-            # It leaves a crash report in the user's git directory when a lock is in its way.
-            (self.git_dir / f"fast_import_crash_{process.pid}").unlink(missing_ok=True)
+        # A text in place of the path would have its $NAMES expanded.
+        started = git.Git(self.git_dir).execute(
+            ["git", f"--git-dir={self.git_dir}", *_PLAIN, *limit, *command],
+            as_process=True,
+            istream=subprocess.PIPE,
+            env={
+                "GIT_OBJECT_DIRECTORY": str(self.git_dir / "objects"),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
+                "GIT_NAMESPACE": "",
+            },
+        )
+        # GitPython ends the process when its wrapper goes, so the wrapper must outlive its use.
+        process: subprocess.Popen[bytes] | None = started.proc
+        if process is None or process.stdin is None:
+            raise GitError("git fast-import", "did not start")
+        broken = _feed(process.stdin, stream)
+        _, error = process.communicate()
+        # It leaves a crash report in the user's git directory when a lock is in its way.
+        (self.git_dir / f"fast_import_crash_{process.pid}").unlink(missing_ok=True)
         if process.returncode != 0 or broken:
             raise _failed("fast-import", error)
 
@@ -173,37 +238,44 @@ class GitDoor:
             yield out[start : start + size]
             at = start + size + 1
 
-    @contextmanager
-    def _start(self, args: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
-        command = ["git", f"--git-dir={self.git_dir}", *_PLAIN, *args]
+
+def _ended(
+    args: Sequence[str], folder: Path, stdin: bytes | None = None
+) -> tuple[bytes, bytes, int]:
+    """Run git to its end; return what it printed, what it complained of, and its exit code."""
+    environ = {name: value for name, value in os.environ.items() if name not in _LEADING}
+    try:
+        done = subprocess.run(
+            ["git", *args],
+            cwd=folder,
+            input=b"" if stdin is None else stdin,
+            capture_output=True,
+            # Words are looked for in what git says; reading must not write the index.
+            env=environ | {"LC_ALL": "C", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0"},
+        )
+    except OSError as error:
+        remedy = "Install git, and see that it is on PATH (`git --version`)"
+        raise GitError("The program git", str(error.strerror), remedy) from error
+    return done.stdout, done.stderr, done.returncode
+
+
+def _is_stale(path: Path) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > STALE_S
+    except FileNotFoundError:
+        return False
+
+
+def _open_in_git() -> set[str]:
+    """Return the files that git processes have open."""
+    found: set[str] = set()
+    for process in psutil.process_iter():
         try:
-            started = self._git.execute(
-                command,
-                as_process=True,
-                istream=subprocess.PIPE,
-                env=_environment(self.git_dir),
-            )
-        except GitCommandError as error:
-            raise GitError("git", str(error), "Install git") from error
-        # GitPython ends the process when its wrapper goes, so the wrapper must outlive its use.
-        process: subprocess.Popen[bytes] | None = started.proc
-        if process is None:
-            raise GitError("git", "did not start")
-        yield process
-
-
-def _environment(git_dir: Path) -> Mapping[str, str]:
-    """Keep what a hook or a quarantine set in the environment from leading elsewhere."""
-    common = git_dir / "commondir"
-    home = git_dir
-    if common.exists():
-        home = (git_dir / common.read_text(encoding="utf-8").strip()).resolve()
-    return {
-        "GIT_OBJECT_DIRECTORY": str(home / "objects"),
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES": "",
-        "GIT_NAMESPACE": "",
-        "GIT_OPTIONAL_LOCKS": "0",
-    }
+            if process.name().startswith("git"):
+                found |= {file.path for file in process.open_files()}
+        except psutil.Error:
+            continue  # ended meanwhile, or another user's
+    return found
 
 
 def _feed(stdin: IO[bytes], stream: Iterable[bytes]) -> bool:

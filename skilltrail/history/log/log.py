@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any
 
 from skilltrail.core.errors import FaultError
+from skilltrail.core.files import writing
 from skilltrail.history.log.events import Event, make_event, parse_event
 
 
@@ -103,7 +104,9 @@ class EventLog:
         self.path = path
         self.events = events
         self._after = after
-        self._file: BinaryIO = path.open("ab", buffering=1 << 16)
+        with writing(path):
+            self._file = path.open("ab", buffering=0)
+            self._size = self._file.tell()
 
     @staticmethod
     def open(
@@ -117,7 +120,8 @@ class EventLog:
         Raises:
             FaultError: the log is damaged elsewhere; the file is left as it is.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
         data = _bytes(path) if path.exists() else b""
         whole = data.rfind(b"\n") + 1
         events = list(chained(data[:whole].split(b"\n")[:-1], path.name, after))
@@ -147,20 +151,34 @@ class EventLog:
         return event
 
     def add(self, event: Event) -> None:
-        """Add an event that follows the last one; whoever follows the file sees it at once."""
-        self._file.write(event.line + b"\n")
-        self._file.flush()
+        """Add an event that follows the last one; whoever follows the file sees it at once.
+
+        Raises:
+            SkilltrailError: the system refused, as from `flush` and `close`.
+        """
+        line = rest = event.line + b"\n"
+        with writing(self.path):
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError:
+                # A part of a line in the middle would be damage, should another event follow.
+                os.ftruncate(self._file.fileno(), self._size)
+                raise
+        self._size += len(line)
         self.events.append(event)
 
     def flush(self) -> None:
         """Make everything appended so far durable."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        with writing(self.path):
+            os.fsync(self._file.fileno())
 
     def close(self) -> None:
         if not self._file.closed:
-            self.flush()
-            self._file.close()
+            try:
+                self.flush()
+            finally:
+                self._file.close()
 
     def __enter__(self) -> EventLog:
         return self
@@ -186,11 +204,11 @@ def _bytes(path: Path) -> bytes:
 def _cut(path: Path, data: bytes, whole: int, after: int) -> Repair:
     """Move the unfinished line of `path` to `<name>.torn`, fragment first, then the cut."""
     kept = path.with_name(f"{path.name}.torn")
-    with kept.open("ab") as file:
+    with writing(kept), kept.open("ab") as file:
         file.write(data[whole:] + b"\n")
         file.flush()
         os.fsync(file.fileno())
-    with path.open("r+b") as file:
+    with writing(path), path.open("r+b") as file:
         file.truncate(whole)
         os.fsync(file.fileno())
     return Repair(path, kept, after, len(data) - whole)

@@ -11,13 +11,13 @@ the truth and its trouble never stops a run.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.core.files import write_atomic, writing
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import EventLog, Repair, follow
 
@@ -141,13 +141,9 @@ class Recorder:
         """Keep the standing log beside and start the log anew with what was told so far."""
         self._log.close()
         path, kept = self.path, _free_name(self.path)
-        shutil.copyfile(path, kept)
-        fresh = path.with_name(f".{path.name}.new")
-        with fresh.open("wb") as file:
-            file.writelines(event.line + b"\n" for event in self.events)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
+        with writing(kept):
+            shutil.copyfile(path, kept)
+        write_atomic(path, "".join(f"{event.line.decode()}\n" for event in self.events))
         self._report(
             "log.superseded",
             {
