@@ -10,6 +10,7 @@ from skilltrail.data.freeze import split
 from skilltrail.runtime.command import run_stage
 from skilltrail.runtime.console import say
 from skilltrail.runtime.preflight import refuse_left_behind
+from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import find_place
 
@@ -17,6 +18,7 @@ from skilltrail.store.place import find_place
 async def main() -> None:
     """Split the items of the project that the stage runs in."""
     place = find_place()
+    require_library(place.workspace)
     params = load_params(place.workspace)
     refuse_left_behind(place, params)
     split(params, environment_of(params), place.workspace, say)

@@ -25,6 +25,7 @@ from skilltrail.runtime.preflight import refuse_left_behind
 from skilltrail.runtime.progress import Progress
 from skilltrail.runtime.recorded import StoredCalls
 from skilltrail.runtime.spending import Accounts
+from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.facts import FactStore
 from skilltrail.store.ops import Ops
@@ -116,6 +117,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
         command: a command outside the pipeline; its usage is counted in a file of its own.
     """
     place = find_place()
+    require_library(place.workspace)
     params = load_params(place.workspace)
     refuse_left_behind(place, params)
     env = environment_of(params)

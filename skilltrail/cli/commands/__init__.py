@@ -18,6 +18,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
+    Command("init", "init", "Write a workspace into your own git repository."),
     Command("summary", "summary", "Show scores, gain, calls and time of the last run."),
     Command("log", "log", "Show a run's events, one line each; --follow a run that is on."),
     Command("replay", "history", "Rebuild any version of the skill from the log alone."),

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from skilltrail import __version__
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import data_warnings
 from skilltrail.envs.kit.equipped import Equipped
@@ -21,6 +22,7 @@ from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.runtime.preflight import input_paths, left_behind
 from skilltrail.runtime.stale_experiments import Leftovers, find_leftovers
+from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import Place
 
@@ -40,6 +42,7 @@ class Check:
 def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
     """Return all checks. `queue`: files that git does not track are faults, not warnings."""
     checks = [python_check(), git_check(place.root), package_check("dvc"), store_check(place)]
+    checks.append(library_check(place.workspace))
     checks.append(leftovers_check(find_leftovers(place.root)))
     try:
         params = load_params(place.workspace)
@@ -99,6 +102,15 @@ def package_check(name: str) -> Check:
         return Check(name, OK, f"{name} {version(name)}")
     except PackageNotFoundError:
         return Check(name, FAULT, f"{name} is not installed", "make setup")
+
+
+def library_check(workspace: Path) -> Check:
+    """Check that the workspace was written for the library that runs here."""
+    try:
+        require_library(workspace)
+    except SkilltrailError as error:
+        return Check("library", FAULT, str(error), "`skilltrail init --upgrade`")
+    return Check("library", OK, f"skilltrail {__version__}")
 
 
 def store_check(place: Place) -> Check:

@@ -124,6 +124,8 @@ def _take(
         record = json.loads(line)
         key, value = record["key"], record["value"]
     except (ValueError, KeyError, TypeError) as error:
-        raise FaultError(f"{where} is damaged", str(error), "dvc checkout") from error
+        raise FaultError(
+            f"{where} is damaged", str(error), "Restore it: `dvc checkout`"
+        ) from error
     if key in wanted:
         values[key] = value
