@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +46,7 @@ def init(
         return
     for name in written:
         emit(name)
-    into = "" if folder is None else f"cd {folder.as_posix()} && "
+    into = "" if folder is None else f"cd {shlex.quote(folder.as_posix())} && "
     items = "" if example else "put your items under data/ and name them in params.yaml, then "
     say(f"next: {items}{into}git add . && git commit -m 'A skill workspace' && dvc repro")
 
