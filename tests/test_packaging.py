@@ -15,17 +15,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("skilltrail", "schemas")
-LEFT_OUT = {"__pycache__", "out"}
+
+
+def carried() -> dict[str, str]:
+    """Return what the wheel carries from beside the package: path here -> path in it."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.split("wheel.force-include]")[1].split("\n[")[0]
+    return dict(re.findall(r'^"(.+)" = "(.+)"$', section, re.MULTILINE))
 
 
 def sources() -> list[Path]:
-    """Return every file of the package, relative to the root."""
+    """Return every file that the wheel is made of, relative to the root."""
+    tops = [ROOT / "skilltrail", *(ROOT / name for name in carried())]
     return sorted(
         path.relative_to(ROOT)
-        for room in ROOMS
-        for path in (ROOT / room).rglob("*")
-        if path.is_file() and not LEFT_OUT & set(path.relative_to(ROOT).parts)
+        for top in tops
+        for path in ([top] if top.is_file() else top.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
     )
 
 
@@ -49,7 +55,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def placed(path: Path) -> Path:
     """Return where a file of the source tree lies in the wheel."""
-    return Path("skilltrail") / path if path.parts[0] == "schemas" else path
+    for here, there in carried().items():
+        if path.is_relative_to(here):
+            return Path(there) / path.relative_to(here)
+    return path
 
 
 def test_the_wheel_holds_every_prompt_schema_rule_and_page(wheel: Path) -> None:
@@ -134,13 +143,13 @@ def imported() -> set[str]:
     """Return the top-level names of foreign modules that the package imports."""
     names = set()
     for path in sources():
-        if path.suffix == ".py":
+        if path.suffix == ".py" and path.parts[0] == "skilltrail":
             for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Import):
                     names |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     names.add(node.module.split(".")[0])
-    return names - set(ROOMS) - set(sys.stdlib_module_names)
+    return names - {"skilltrail"} - set(sys.stdlib_module_names)
 
 
 def test_what_is_imported_is_a_declared_dependency() -> None:
