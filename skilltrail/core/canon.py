@@ -43,6 +43,18 @@ def canonical(value: Any) -> str:
     )
 
 
+def loaded(data: str | bytes) -> Any:
+    """Return the JSON value of a recorded text.
+
+    Raises:
+        ValueError: not UTF-8, not JSON, or nested too deeply.
+    """
+    try:
+        return json.loads(data)
+    except RecursionError as error:
+        raise ValueError("the value is nested too deeply") from error
+
+
 def value_of(text: str) -> Any:
     """Return the JSON value that a model or another program wrote; it has a canonical form.
 

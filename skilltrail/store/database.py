@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.store.errors import explain, unwritable
+from skilltrail.store.errors import explain, not_ours, unwritable
 from skilltrail.store.files import make_folder
 
 FILE = "store.db"
@@ -35,12 +40,76 @@ CREATE TABLE dropped (key TEXT PRIMARY KEY) WITHOUT ROWID;
 
 def connect(path: Path, busy_s: float) -> sqlite3.Connection:
     """Return a connection to an existing store that waits up to `busy_s` for other writers."""
-    connection = sqlite3.connect(
-        path, timeout=busy_s, isolation_level=None, check_same_thread=False
-    )
+    connection = _connected(path, busy_s, "mode=rwc")
     connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
+@contextmanager
+def reading(path: Path, busy_s: float) -> Iterator[sqlite3.Connection]:
+    """Yield a connection that changes nothing, to a store that may be nobody's to write.
+
+    SQLite reads a write-ahead log through a file of shared memory beside it. Where that is
+    absent and may not be made, a store without log is read as unchanging; a log that still
+    holds facts is read in a copy.
+    """
+    log = path.with_name(path.name + "-wal")
+    if _is_writable(path):
+        connection = _connected(path, busy_s, "mode=rw")
+        connection.execute("PRAGMA query_only = ON")
+    elif path.with_name(path.name + "-shm").exists():
+        connection = _connected(path, busy_s, "mode=ro")
+    elif not log.exists() or log.stat().st_size == 0:
+        connection = _connected(path, busy_s, "immutable=1")
+    else:
+        with TemporaryDirectory(prefix="skilltrail-") as folder:
+            for file in (path, log):
+                shutil.copyfile(file, Path(folder, file.name))
+            with reading(Path(folder, path.name), busy_s) as connection:
+                yield connection
+        return
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Return whether a store's tables were made.
+
+    Raises:
+        UsageError: a newer version of this software wrote it.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise UsageError(
+            f"The fact store {path} has format {version}",
+            f"this version reads up to {VERSION}",
+            "Update Skilltrail",
+        )
+    return bool(version > 0)
+
+
+def _connected(path: Path, busy_s: float, how: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.resolve().as_uri()}?{how}",
+        timeout=busy_s, isolation_level=None, check_same_thread=False, uri=True,
+    )  # fmt: skip
     connection.execute("PRAGMA cache_size = -16000")
     return connection
+
+
+def _is_writable(path: Path) -> bool:
+    """Return whether we may write the store, and are meant to: root may write anything."""
+    meant = stat.S_IMODE(path.stat().st_mode) & 0o222 != 0
+    return meant and not read_only(path)
+
+
+def read_only(path: Path) -> list[Path]:
+    """Return what the system does not let us write of a store's folder and files."""
+    names = (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.stem}.lock")
+    files = [path.parent, *(path.with_name(name) for name in names)]
+    return [file for file in files if file.exists() and not os.access(file, os.W_OK)]
 
 
 class Turn:
@@ -84,6 +153,10 @@ def prepare(path: Path, busy_s: float) -> None:
         UsageError: a newer version of this software wrote it.
     """
     make_folder(path.parent)
+    # Before SQLite gives the mode of a read-only store to a log that then outlasts it.
+    locked = read_only(path)
+    if locked:
+        raise not_ours(path, locked)
     turn = Turn(path)
     try:
         # Two first openings at once would race for the switch to the write-ahead log.
@@ -98,14 +171,7 @@ def prepare(path: Path, busy_s: float) -> None:
 def _create(path: Path, busy_s: float) -> None:
     connection = connect(path, busy_s)
     try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise UsageError(
-                f"The fact store {path} has format {version}",
-                f"this version reads up to {VERSION}",
-                "Update Skilltrail",
-            )
-        if version == VERSION:
+        if has_tables(connection, path):
             return
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 
 from skilltrail.core.errors import FaultError, SkilltrailError
@@ -24,7 +26,7 @@ _REMEDIES = (
 _DAMAGED = ("malformed", "not a database", "corrupt", "no such table", "no such column")
 
 
-def explain(error: sqlite3.Error, path: Path) -> SkilltrailError:
+def explain(error: sqlite3.Error | OSError, path: Path) -> SkilltrailError:
     """Return the one message for a person about a database error; chain it with `from`."""
     found = str(error)
     lowered = found.lower()
@@ -38,3 +40,13 @@ def explain(error: sqlite3.Error, path: Path) -> SkilltrailError:
 
 def damaged_value(key: str, path: Path, found: str) -> FaultError:
     return FaultError(f"Fact {key} in {path} is damaged", found, _ASIDE)
+
+
+def not_ours(path: Path, locked: Sequence[Path]) -> SkilltrailError:
+    """Return the message about files of a store that are read-only."""
+    names = " ".join(shlex.quote(str(file)) for file in locked)
+    return SkilltrailError(
+        f"The fact store {path} cannot be written",
+        f"read-only: {', '.join(file.name for file in locked)}",
+        f"If it is yours to write: chmod u+w {names}",
+    )

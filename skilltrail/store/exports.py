@@ -9,14 +9,13 @@ bytes, and a new fact changes one shard.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from skilltrail.core.canon import canonical
+from skilltrail.core.canon import canonical, loaded
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.files import write_atomic
 from skilltrail.store.errors import unwritable
@@ -44,7 +43,7 @@ def fact_of(line: bytes) -> Fact:
     """
     if not line.endswith(b"\n"):
         raise ValueError("the line has no end")
-    record = json.loads(line.decode("utf-8"))
+    record = loaded(line)
     if not isinstance(record, dict) or set(record) != {"digest", "key", "kind", "value"}:
         raise ValueError("not an object with digest, key, kind and value")
     if record["kind"] not in KINDS:

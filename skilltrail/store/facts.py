@@ -11,27 +11,26 @@ import asyncio
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from itertools import islice
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
-from skilltrail.core.errors import SkilltrailError
 from skilltrail.store import database
 from skilltrail.store.claims import Claims
 from skilltrail.store.errors import explain
 from skilltrail.store.ops import Ops
 from skilltrail.store.place import STATE
 from skilltrail.store.protocol import Fact, Made, Make
+from skilltrail.store.reader import FactReader
 from skilltrail.store.rows import insert, unpack
 from skilltrail.store.writer import Work, Writer
 
 T = TypeVar("T")
-_KEYS_PER_QUERY = 500  # SQLite takes 999 parameters at least
 
 
-class FactStore:
+class FactStore(FactReader):
     """Facts of one project, shared by all its processes on this host.
 
     Reads are direct and take microseconds; writes go through one thread (`Writer`). A store
@@ -46,20 +45,17 @@ class FactStore:
         foreign_wait_s: float,
         hide: Callable[[Any], Any],
     ) -> None:
-        self.path = path
-        self.ops = ops
-        self._hide = hide
         database.prepare(path, busy_s)
-        self._reading = threading.Lock()
         try:
-            self._reader = database.connect(path, busy_s)
+            super().__init__(path, database.connect(path, busy_s), ExitStack())
             self._writer = Writer(database.connect(path, busy_s), database.Turn(path), path)
         except sqlite3.Error as error:
             raise explain(error, path) from error
+        self.ops = ops
+        self._hide = hide
         self._claims = Claims(self._writer, ops, path, foreign_wait_s)
         self._flights: dict[str, Future[dict[str, Any] | None]] = {}
         self._boarding = threading.Lock()
-        self._closed = False
 
     @staticmethod
     def open(
@@ -85,35 +81,6 @@ class FactStore:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        """Return the value under `key`, or None.
-
-        Raises:
-            FaultError: the database or the value is damaged.
-        """
-        rows = self._read("SELECT value FROM facts WHERE key = ?", (key,))
-        return json.loads(unpack(key, rows[0][0], self.path)) if rows else None
-
-    def get_many(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
-        return {
-            key: json.loads(unpack(key, value, self.path))
-            for key, value in self._select("key, value", keys)
-        }
-
-    def has_many(self, keys: Iterable[str]) -> set[str]:
-        return {key for (key,) in self._select("key", keys)}
-
-    def sizes(self, keys: Iterable[str]) -> dict[str, int]:
-        return dict(self._select("key, size", keys))
-
-    def facts(self, keys: Iterable[str]) -> Iterator[Fact]:
-        for chunk in _chunks(keys, _KEYS_PER_QUERY):
-            rows = {row[0]: row for row in self._select("key, kind, value", chunk)}
-            for key in chunk:
-                if key in rows:
-                    _, kind, value = rows[key]
-                    yield Fact(kind, key, unpack(key, value, self.path))
 
     async def put(self, kind: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
         """Keep a value, on the disk when this returns; return the value that stands.
@@ -168,7 +135,7 @@ class FactStore:
 
     def knows_shard(self, digest: str) -> bool:
         """Return whether every fact of the export file of this digest is in the store."""
-        return bool(self._read("SELECT 1 FROM shards WHERE digest = ?", (digest,)))
+        return bool(self.query("SELECT 1 FROM shards WHERE digest = ?", (digest,)))
 
     def remember_shards(self, digests: Iterable[str]) -> None:
         """Note export files whose facts are all in the store."""
@@ -183,21 +150,15 @@ class FactStore:
         """Run one job in the writer and wait for it: for maintenance, never in a loop."""
         return self._writer.submit(work).result()
 
-    def query(self, sql: str) -> list[Any]:
-        """Return all rows of a reading query: for maintenance."""
-        return self._read(sql, ())
-
     def close(self) -> None:
         """Finish queued writes, give back claims, close the files. Closing twice is fine."""
         if self._closed:
             return
-        self._closed = True
         try:
             self._claims.give_back_all()
         finally:
             self._writer.close()
-            with self._reading:
-                self._reader.close()
+            super().close()
 
     async def _lead(
         self, kind: str, key: str, make: Make, flight: Future[dict[str, Any] | None]
@@ -245,25 +206,4 @@ class FactStore:
             text = unpack(fact.key, stands, self.path)
             if text != fact.text:
                 self.ops.write("fact.conflict", key=fact.key, kind=fact.kind, kept="first")
-        value: dict[str, Any] = json.loads(text)
-        return value
-
-    def _select(self, columns: str, keys: Iterable[str]) -> Iterator[Any]:
-        for chunk in _chunks(keys, _KEYS_PER_QUERY):
-            marks = ",".join("?" * len(chunk))
-            yield from self._read(f"SELECT {columns} FROM facts WHERE key IN ({marks})", chunk)
-
-    def _read(self, sql: str, values: Iterable[Any]) -> list[Any]:
-        try:
-            with self._reading:
-                if self._closed:
-                    raise SkilltrailError("The fact store is closed", str(self.path))
-                return self._reader.execute(sql, tuple(values)).fetchall()
-        except sqlite3.Error as error:
-            raise explain(error, self.path) from error
-
-
-def _chunks(values: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(values)
-    while chunk := list(islice(iterator, size)):
-        yield chunk
+        return self._value(fact.key, text)

@@ -14,6 +14,7 @@ from skilltrail.store.exports import drop_kind, shard_files
 from skilltrail.store.facts import FactStore
 from skilltrail.store.place import STATE
 from skilltrail.store.protocol import KINDS
+from skilltrail.store.reader import open_reading
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ def store_stats(root: Path, folders: Iterable[Path] = ()) -> StoreStats:
     rows = dict.fromkeys(KINDS, 0)
     sizes = dict.fromkeys(KINDS, 0)
     claims = 0
-    if path.exists():
-        with FactStore.open(root) as store:
+    with open_reading(root) as store:
+        if store is not None:
             for kind, count, size in store.query(
                 "SELECT kind, COUNT(*), SUM(size) FROM facts GROUP BY kind"
             ):

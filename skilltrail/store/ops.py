@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from skilltrail.core.canon import cleaned
+from skilltrail.core.canon import cleaned, loaded
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.store.errors import unwritable
 from skilltrail.store.files import make_folder
@@ -91,7 +91,7 @@ def read_ops(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
         for raw in file:
             try:
-                record = json.loads(raw)
+                record = loaded(raw)
             except ValueError:
                 continue
             if isinstance(record, dict):

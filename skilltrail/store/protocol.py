@@ -27,7 +27,7 @@ class Fact:
         """Return the fact of a value.
 
         Raises:
-            ValueError: unknown kind, no key, or NaN in the value.
+            ValueError: unknown kind, no key, or NaN in the value, or it is nested too deeply.
             TypeError: the value is not a JSON object.
         """
         if kind not in KINDS:
@@ -36,7 +36,10 @@ class Fact:
             raise ValueError(f"a fact's key is letters and digits, found {key!r}")
         if not isinstance(value, Mapping):
             raise TypeError(f"a fact's value is a JSON object, found {type(value).__name__}")
-        return Fact(kind, key, canonical(cleaned(dict(value))))
+        try:
+            return Fact(kind, key, canonical(cleaned(dict(value))))
+        except RecursionError as error:
+            raise ValueError("the value is nested too deeply") from error
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,8 @@ from skilltrail.report.page import (
     script,
 )
 from skilltrail.runtime.outputs import facts_named
-from skilltrail.store.facts import FactStore
 from skilltrail.store.place import Place
+from skilltrail.store.reader import open_reading
 from skilltrail.ui.watch import Log, Stamp, evaluation, revision
 
 FindRuns = Callable[[], Mapping[str, Sequence[Event]]]
@@ -62,8 +62,8 @@ class Pages:
 
     def _facts(self, events: Sequence[Event]) -> Facts:
         """Return facts from the store, which has them before any export does."""
-        with FactStore.open(self._place.root) as store:
-            values = store.get_many(sorted(facts_named(events)))
+        with open_reading(self._place.root) as store:
+            values = {} if store is None else store.get_many(sorted(facts_named(events)))
         expected = read_expected(self._place.workspace / SPLITS, events)
         return Facts(values, True, expected)
 

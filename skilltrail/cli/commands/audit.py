@@ -102,9 +102,8 @@ def evidence() -> Iterator[Evidence]:
     from skilltrail.data.splits import read_split
     from skilltrail.runtime.evidence import StoredEvidence
     from skilltrail.runtime.workspace import environment_of, load_params
-    from skilltrail.store import database
-    from skilltrail.store.facts import FactStore
     from skilltrail.store.place import find_place
+    from skilltrail.store.reader import open_reading
 
     place = find_place()
     try:
@@ -114,10 +113,7 @@ def evidence() -> Iterator[Evidence]:
         # Audits answer from the log; trajectories are shown where params and split are there.
         yield LogOnly()
         return
-    if not (place.state / database.FILE).exists():
-        yield StoredEvidence(None, env, train)
-        return
-    with FactStore.open(place.root) as store:
+    with open_reading(place.root) as store:
         yield StoredEvidence(store, env, train)
 
 

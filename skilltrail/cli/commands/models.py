@@ -16,8 +16,8 @@ from skilltrail.params.fields import Params
 from skilltrail.runtime.call_estimate import Size, transfer_role
 from skilltrail.runtime.console import emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, environment_of, params_with
-from skilltrail.store.facts import FactStore
 from skilltrail.store.place import Place, find_place
+from skilltrail.store.reader import open_reading
 
 _MOST_READ = 500  # rollouts whose tokens are looked at
 
@@ -106,7 +106,7 @@ def _range(low: str, high: str) -> str:
 def recorded_usages(place: Place) -> list[Mapping[str, int]]:
     """Return the usage of rollouts that the last run's log names, where the store has them."""
     log = place.workspace / "skills" / "events.jsonl"
-    if not log.is_file() or not (place.state).is_dir():
+    if not log.is_file():
         return []
     keys = [
         row["key"]
@@ -114,8 +114,8 @@ def recorded_usages(place: Place) -> list[Mapping[str, int]]:
         if event.type == "rollouts.scored"
         for row in event.data["items"]
     ]
-    with FactStore.open(place.root) as store:
-        values = store.get_many(keys[:_MOST_READ])
+    with open_reading(place.root) as store:
+        values = {} if store is None else store.get_many(keys[:_MOST_READ])
     return [value["trajectory"]["usage"] for value in values.values() if "trajectory" in value]
 
 
