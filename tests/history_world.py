@@ -21,7 +21,7 @@ from toy_world import Tally, ToyOptimizer, ToyParams
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory, Turn
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.history.log.recorder import Projection, Recorder
 from skilltrail.method.loop import train
 from skilltrail.method.rollout import Rollouts
@@ -73,7 +73,7 @@ class LinesModel:
 
 
 @dataclass(frozen=True)
-class LinesEnvironment:
+class LinesEnvironment(Environment):
     params: ToyParams = ToyParams()
     name = "toy"
     version = "lines/1"

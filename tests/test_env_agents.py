@@ -12,7 +12,7 @@ from null_store import NullStore
 
 from skilltrail.core.errors import DataError
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.named import named_means
+from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.envs.officeqa.agent import calls_in
 from skilltrail.envs.officeqa.tools import GREP_LINES, READ_CHARS, run_tool
 from skilltrail.method.rollout import Rollouts
@@ -275,7 +275,7 @@ def test_named_metrics_are_means_over_items_and_0_without_an_answer() -> None:
     env = env_of("officeqa", limits=type(env_of("officeqa").params.limits)(turns=1))
     item = own_items("officeqa")[0].item
     right = Trajectory((), item.gold)
-    found = named_means(env, [(item, right), (item, replace(right, ending="refused"))])
+    found = metric_means(env, [(item, right), (item, replace(right, ending="refused"))])
     assert set(found) >= {"official_0", "official_5pct", "reference_em", "reference_f1"}
     assert set(found.values()) == {0.5}
-    assert named_means(env_of("korqa"), [(item, right)]) == {}
+    assert metric_means(env_of("korqa"), [(item, right)]) == {}

@@ -18,7 +18,6 @@ from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs._template.env import Template
 from skilltrail.envs.contract.contract import check_contract, parser_of
 from skilltrail.envs.contract.fakes import FakeModel
-from skilltrail.envs.kit.teaching import Teachable
 from skilltrail.envs.registry import environment_class, environment_names
 from skilltrail.models.errors import ModelError
 from skilltrail.models.judge import Case
@@ -45,7 +44,7 @@ def test_our_environments_keep_the_contract(name: str) -> None:
 def test_every_environment_can_be_trained_by_the_default_optimizer(name: str) -> None:
     """`-S env=NAME` alone must start."""
     env = environment_class(name)()
-    assert isinstance(env, Teachable)
+    assert env.supports_rules
     assert env.catalogue.types
     for one in own_items(name):
         assert env.traits(one.item)

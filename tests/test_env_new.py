@@ -38,7 +38,7 @@ def project(tmp_path: Path) -> Path:
 def python(project: Path, *words: str) -> CompletedProcess[str]:
     """Run `python` with these words in the copy, which is then what is imported."""
     inherited = {k: v for k, v in os.environ.items() if k not in ("DVC_ROOT", "PYTHONPATH")}
-    paths = [str(project), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(project), str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
     return run(
         [sys.executable, *words],
         cwd=project,

@@ -14,7 +14,7 @@ import pytest
 from skilltrail.cli.main import run
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.named import named_means, told_means
+from skilltrail.envs.kit.metrics import metric_means, metric_rows
 from skilltrail.history.log.events import make_event
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
@@ -40,9 +40,9 @@ def test_a_mean_counts_rollouts_without_answer_as_zero_and_sums_exactly() -> Non
     item = items_of("test")[0]
     done = [(item, Trajectory((), "a" * n, ending=e)) for n, e in ((1, "answered"),) * 3]
     lost = [(item, Trajectory((), "abc", ending="refused"))]
-    assert named_means(MeasuredToy(), done) == {"letters": 1 / 26}
-    assert named_means(MeasuredToy(), done + lost) == {"letters": float(Fraction(3, 104))}
-    assert told_means(ToyEnvironment(), done) == []
+    assert metric_means(MeasuredToy(), done) == {"letters": 1 / 26}
+    assert metric_means(MeasuredToy(), done + lost) == {"letters": float(Fraction(3, 104))}
+    assert metric_rows(ToyEnvironment(), done) == []
 
 
 @pytest.mark.parametrize("env", [ToyEnvironment(), MeasuredToy()])

@@ -12,7 +12,7 @@ from toy_world import ToyEnvironment, ToyModel, ToyRun, run_toy, toy_params
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.teaching import Catalogue, FailureType
+from skilltrail.envs.kit.catalogue import Catalogue, FailureType
 from skilltrail.optimizers.protocol import EpochView, Observation, Pair, StepRecord
 from skilltrail.optimizers.rules import RulesOptimizer
 from skilltrail.optimizers.rules.epochs import guidance, memory_text, weights

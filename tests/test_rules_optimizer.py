@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.tokens import count_tokens
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.teaching import UNKNOWN, Catalogue, FailureType
+from skilltrail.envs.kit.catalogue import UNKNOWN, Catalogue, FailureType
 from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
 from skilltrail.optimizers.rules import RulesOptimizer
 from skilltrail.optimizers.rules.memory import faces
@@ -24,18 +25,18 @@ from skilltrail.optimizers.rules.moves import MAX_EXAMPLES
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.patch import Patch
+from tests.toy_items import Toy
 
 SEED_SKILL = "# Colours\n\nSay the colour.\n"
 LINE = "- Say one word."
 
 
-@dataclass(frozen=True)
-class Colours:
+class Colours(Toy):
     """A toy environment: things have colours; the first letter is its trait."""
 
     name = "colours"
 
-    @property
+    @cached_property
     def catalogue(self) -> Catalogue:
         return Catalogue(
             (
@@ -251,11 +252,11 @@ def test_the_same_view_gives_the_same_answer_whatever_the_order_of_the_pool() ->
 
 
 def test_an_environment_without_a_catalogue_is_refused_with_a_way_out() -> None:
-    class Bare:
+    class Bare(Toy):
         name = "bare"
 
     with pytest.raises(UsageError, match=r"env 'bare'.*rule catalogue.*prompted optimizer"):
-        RulesOptimizer(Bare())  # type: ignore[arg-type]
+        RulesOptimizer(Bare())
 
 
 @settings(max_examples=30, deadline=None)

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs.kit.catalogue import load_catalogue
 from skilltrail.envs.kit.excerpts import around
 from skilltrail.envs.kit.reasons import REASONS, form, reason_of
-from skilltrail.envs.kit.teaching import Teachable, load_catalogue
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.registry import environment_class, load_environment
 from skilltrail.envs.textqa.env import TextQa, TextQaParams
+from skilltrail.method.scoring import by_rule
 from skilltrail.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -193,7 +194,7 @@ def test_params_change_what_they_say() -> None:
 def test_how_a_reply_ended_is_kept(finish: str, ending: str) -> None:
     trajectory = roll_out(Scripted("The bridge that", finish=finish), "")
     assert trajectory.ending == ending
-    score = ENV.score(item(), trajectory)
+    score = by_rule(ENV, item(), trajectory)
     assert (score.hard, score.reason) == (0.0, ending)
 
 
@@ -238,7 +239,7 @@ def test_a_cut_answer_that_holds_the_gold_is_verbose_not_truncated() -> None:
 
 @pytest.mark.parametrize("ending", ["too_long", "refused", "out_of_turns", "out_of_time"])
 def test_an_end_without_an_answer_scores_0_with_that_reason(ending: str) -> None:
-    score = ENV.score(item(), answered("120 metres", ending))
+    score = by_rule(ENV, item(), answered("120 metres", ending))
     assert (score.hard, score.soft, score.reason) == (0.0, 0.0, ending)
 
 
@@ -299,7 +300,7 @@ def test_a_cut_context_is_short_and_holds_the_answer(words: list[str], chars: in
 
 
 def test_the_environment_can_be_taught_by_rules() -> None:
-    assert isinstance(ENV, Teachable)
+    assert ENV.supports_rules
 
 
 def test_every_wrong_reason_stands_for_one_failure_type() -> None:

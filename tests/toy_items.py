@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.models.protocol import Model
 
 
@@ -21,7 +21,7 @@ class ToyParams:
 
 
 @dataclass
-class Toy:
+class Toy(Environment):
     """Items are `{id, q, a}`; a reply is right when it equals `a`."""
 
     name: ClassVar[str] = "toy"

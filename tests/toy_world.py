@@ -16,7 +16,7 @@ from typing import Any
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory, Turn
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.loop import train
 from skilltrail.method.rollout import Rollouts
@@ -39,7 +39,7 @@ class ToyParams:
 
 
 @dataclass(frozen=True)
-class ToyEnvironment:
+class ToyEnvironment(Environment):
     params: ToyParams = ToyParams()
     name = "toy"
     version = "toy/1"

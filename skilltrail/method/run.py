@@ -78,15 +78,13 @@ class Run:
         """Return what the optimizer may see of a train rollout; None when it is missing."""
         if rollout.trajectory is None:
             return None
-        feedback = getattr(self.rollouts.env, "feedback", None)
-        said = None if feedback is None else feedback(rollout.item, rollout.trajectory)
         return Observation(
             item=rollout.item,
             trajectory=rollout.trajectory,
             score=rollout.score,
             key=rollout.key,
             reference=self.rollouts.env.reference(rollout.item),
-            feedback=said,
+            feedback=self.rollouts.env.feedback(rollout.item, rollout.trajectory),
         )
 
 

@@ -14,7 +14,7 @@ from skilltrail.core.errors import DataError, ParamError
 from skilltrail.core.item import Item
 from skilltrail.core.score import InvalidScore, Outcome, Score
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
-from skilltrail.envs.protocol import Environment, case_of, needs_judge
+from skilltrail.envs.protocol import Environment, case_of
 from skilltrail.models.judge import Judge
 
 
@@ -31,7 +31,7 @@ class Scorer:
         return {"judge": self.judge.identity} if asked and self.judge is not None else {}
 
     def needs_judge(self, item: Item) -> bool:
-        return needs_judge(self.env, item)
+        return self.env.needs_judge(item)
 
     def require_judge(self, items: Iterable[Item]) -> None:
         """Refuse items that only a judge can score when there is none.

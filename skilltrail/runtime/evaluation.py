@@ -24,7 +24,7 @@ from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.stats import gain_interval
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
-from skilltrail.envs.kit.named import told_means
+from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
@@ -209,7 +209,7 @@ def summary(
 
 def named(env: Environment, done: Sequence[Rollout]) -> dict[str, Any]:
     """Return the means of the environment's further metrics; nothing where it has none."""
-    found = told_means(env, answered(done))
+    found = metric_rows(env, answered(done))
     return {"metrics": found} if found else {}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.named import told_means
+from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment, case_of
 from skilltrail.history.log.events import Event
 from skilltrail.method.scoring import by_rule
@@ -81,7 +81,7 @@ def remeasured(
                 (known[row["item"]], Trajectory.from_json(facts[row["key"]]["trajectory"]))
                 for row in rows
             ]
-            found, right = event.data["metrics"], told_means(env, done)
+            found, right = event.data["metrics"], metric_rows(env, done)
             told += len(right)
             if found != right:
                 faults.append(Fault.of(event, "metrics", found, right, FACTS))

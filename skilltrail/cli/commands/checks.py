@@ -15,7 +15,6 @@ from pathlib import Path
 from skilltrail import __version__
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import data_warnings
-from skilltrail.envs.kit.equipped import Equipped
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
@@ -57,7 +56,6 @@ def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
 
 def software_checks(environment: Environment) -> list[Check]:
     """Check what an environment needs besides Python; [] where it finds all."""
-    lacks = environment.lacks() if isinstance(environment, Equipped) else ()
     return [
         Check(
             f"{environment.name}: {one.what}",
@@ -65,7 +63,7 @@ def software_checks(environment: Environment) -> list[Check]:
             one.found,
             one.remedy,
         )
-        for one in lacks
+        for one in environment.requirements()
     ]
 
 

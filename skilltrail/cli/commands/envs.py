@@ -14,7 +14,6 @@ from skilltrail.data.find import NOTHING, find_source, shown
 from skilltrail.data.importing import import_splits, import_tree
 from skilltrail.data.load import load_items
 from skilltrail.envs.contract.contract import check_contract, parser_of
-from skilltrail.envs.kit.equipped import Equipped
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.registry import environment_class
 from skilltrail.envs.scaffold import new_environment
@@ -133,7 +132,7 @@ def contract_checks(root: Path, name: str) -> list[Check]:
         return [*checks, Check(f"{name}: items", OK, f"{len(loaded)} items are read")]
     first = loaded[0]
     parse = parser_of(environment, first.record, first.where)
-    if isinstance(environment, Equipped):
+    if environment.runs_software:
         loaded, environment = loaded[:1], _brief(environment)
     found = check_contract(environment, [one.item for one in loaded[:N_ITEMS]], parse)
     return checks + [

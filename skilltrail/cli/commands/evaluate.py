@@ -10,7 +10,7 @@ import typer
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import SPLITS, Item
-from skilltrail.envs.kit.named import named_means
+from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.method.rollout import Rollout, Rollouts
 from skilltrail.method.run import gate_rule
 from skilltrail.runtime.command import until_stopped
@@ -124,7 +124,7 @@ def rows_of(
             **summary(rule, done[0], rolled, alone=rolled is done[0]),
             **({} if target is None else carried(rule, (home[0], at_home), (done[0], rolled))),
             "task_types": by_task_type(rule, done[0], rolled, alone=rolled is done[0]),
-            "metrics": named_means(session.env, answered(rolled)),
+            "metrics": metric_means(session.env, answered(rolled)),
         }
         for skill, rolled, at_home in zip(skills, done, home, strict=True)
     ]

@@ -19,8 +19,7 @@ from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
 from skilltrail.envs.kit.fields import ident, optional_text, text, texts
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -36,16 +35,13 @@ class TemplateParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class Template(Taught):
+class Template(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "_template"
     # Raise the number when the agent changes; prompts are counted in by themselves.
     version: ClassVar[str] = versioned("_template/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = TemplateParams
-
-    def __init__(self, params: TemplateParams | None = None) -> None:
-        self.params = TemplateParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; the agent sees `input` and never `gold`."""

@@ -31,11 +31,9 @@ from skilltrail.envs.alfworld.engine import (
 from skilltrail.envs.alfworld.games import find_game, task_type_of
 from skilltrail.envs.kit import fields
 from skilltrail.envs.kit.asking import system_text, total_usage
-from skilltrail.envs.kit.equipped import Lack
 from skilltrail.envs.kit.files import data_folders, file_digest, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, MissingDependency, Where
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.params.knob import knob
 
@@ -68,11 +66,12 @@ class AlfworldParams:
     limits: AlfworldLimits = field(default_factory=AlfworldLimits)
 
 
-class Alfworld(Taught):
+class Alfworld(Environment):
     """The environment; `params` are its typed options, `engine` plays the games."""
 
     name: ClassVar[str] = "alfworld"
     version: ClassVar[str] = versioned("alfworld/1", PROMPTS)
+    runs_software: ClassVar[bool] = True
     Params: ClassVar[type] = AlfworldParams
 
     def __init__(
@@ -196,11 +195,11 @@ class Alfworld(Taught):
         task = item.input["task"]
         return "" if task is None else str(task)
 
-    def lacks(self) -> list[Lack]:
+    def requirements(self) -> list[MissingDependency]:
         """Return the game engine where it is not installed."""
         absent = ", ".join(missing())
         found = f"not installed: {absent}"
-        return [Lack("game engine", found, HOW_TO_INSTALL)] if absent else []
+        return [MissingDependency("game engine", found, HOW_TO_INSTALL)] if absent else []
 
     def example(self, item: Item) -> str | None:
         """Return the commands that win as a paragraph, where the item has them."""

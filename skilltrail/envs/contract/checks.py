@@ -23,9 +23,8 @@ from skilltrail.envs.contract.fakes import (
     run_and_asked,
     useful_models,
 )
-from skilltrail.envs.kit.named import named_means
-from skilltrail.envs.kit.teaching import Teachable
-from skilltrail.envs.protocol import Environment, case_of, needs_judge
+from skilltrail.envs.kit.metrics import metric_means
+from skilltrail.envs.protocol import Environment, case_of
 from skilltrail.models.errors import ModelError, Transient
 from skilltrail.models.protocol import Reply, Request
 
@@ -143,7 +142,7 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
                 "An unusable answer scores 0 with its reason; `invalid` is for broken items",
             )
             require(bool(score.reason), "a score without a reason", "Say why in one word")
-            for name, value in named_means(environment, [(item, trajectory)]).items():
+            for name, value in metric_means(environment, [(item, trajectory)]).items():
                 require(0 <= value <= 1, f"metric {name} is {value}", "Keep it in [0, 1]")
             n_scores += 1
     return f"{n_scores} answers, strange ones too, score within [0, 1]"
@@ -151,7 +150,7 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
 
 def check_cases(environment: Environment, items: Sequence[Item]) -> str:
     """Check what a judge would be shown: texts, the same each time, the answer among them."""
-    judged = [item for item in items if needs_judge(environment, item)]
+    judged = [item for item in items if environment.needs_judge(item)]
     n_cases = 0
     for item in judged:
         for trajectory in _trajectories(environment, item):
@@ -169,7 +168,7 @@ def check_cases(environment: Environment, items: Sequence[Item]) -> str:
 
 def check_lessons(environment: Environment, items: Sequence[Item]) -> str:
     """Check what the optimizer `rules` uses: an example is one paragraph, traits are words."""
-    if not isinstance(environment, Teachable):
+    if not environment.supports_rules:
         return "no catalogue, example and traits: training needs an optimizer model"
     examples = [environment.example(item) for item in items]
     for example in examples:
@@ -189,7 +188,7 @@ def check_reference(environment: Environment, items: Sequence[Item]) -> str:
     n_right = 0
     for item in items:
         reference = environment.reference(item)
-        if reference is None or needs_judge(environment, item):
+        if reference is None or environment.needs_judge(item):
             continue
         require(isinstance(reference, str), "a reference is no text", "Return str or None")
         n_right += environment.score(item, _answered(reference)).hard == 1.0

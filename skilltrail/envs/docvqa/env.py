@@ -26,8 +26,7 @@ from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.files import data_folders, find_known
 from skilltrail.envs.kit.images import DETAILS, image_part
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -54,15 +53,12 @@ class DocVqaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class DocVqa(Taught):
+class DocVqa(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "docvqa"
     version: ClassVar[str] = versioned("docvqa/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = DocVqaParams
-
-    def __init__(self, params: DocVqaParams | None = None) -> None:
-        self.params = DocVqaParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record of either official layout; see `records.py`."""

@@ -77,6 +77,38 @@ def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
     return list(found)
 
 
+def accepted(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
+    """Return the accepted answers: at least one, none blank unless the record declares so.
+
+    Raises:
+        DataError: it is no list of texts.
+        BrokenItem: no answer is right, or a blank one is.
+    """
+    found = record.get(name)
+    # SQuAD's rows as tables have them: {"text": [...], "answer_start": [...]}.
+    if isinstance(found, Mapping) and isinstance(found.get("text"), list):
+        record = {**record, name: found["text"]}
+    answers = texts(record, name, where)
+    if declares_empty(record):
+        return answers if answers else [""]
+    if not answers or not all(answer.strip() for answer in answers):
+        raise where.broken(
+            name,
+            f"{shown(answers)}: no answer is right, or an empty one",
+            "Give accepted answers, none blank, or declare `empty_is_right: true`",
+        )
+    return answers
+
+
+def declares_empty(record: Mapping[str, Any]) -> bool:
+    """Return whether a record says itself that the empty answer is right.
+
+    `empty_is_right` is ours, `is_impossible` SQuAD 2.0's.
+    """
+    said = (record.get(name) for name in ("empty_is_right", "is_impossible"))
+    return any(one is True or str(one).strip().lower() == "true" for one in said)
+
+
 def _list_in(cell: str, name: str, where: Where) -> Any:
     """Return what a CSV cell holds: the list it spells (JSON or Python), or itself alone."""
     text = cell.strip()

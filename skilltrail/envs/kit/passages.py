@@ -1,4 +1,4 @@
-"""Questions about a text: how an item is put to a model, and solved inside a skill document.
+"""Questions about a text: one turn over a context, solved inside a skill document.
 
 For environments whose items have `question` and `context` and whose prompts `completion` and
 `chat` have these two places. A worked example is the very text that a completion model is asked
@@ -7,36 +7,90 @@ to go on with, plus the answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 from skilltrail.core.item import Item
-from skilltrail.envs.kit.asking import Question
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.asking import Question, ask
 from skilltrail.envs.kit.excerpts import around, fold
+from skilltrail.envs.kit.fields import accepted, ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts
-from skilltrail.models.protocol import Part
+from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
+from skilltrail.envs.kit.reasons import reason_of
+from skilltrail.envs.protocol import Environment, Where
+from skilltrail.models.protocol import Model, Part
 
 
-def passage_question(
-    prompts: Prompts, item: Item, context_chars: int, answer_tokens: int
-) -> Question:
-    """Return an item as it is put to a model, its context cut to `context_chars`."""
-    shown = {
-        "context": item.input["context"][:context_chars],
-        "question": item.input["question"],
-    }
-    chat = (Part(prompts.fill("chat", **shown)),)
-    return Question(prompts.fill("completion", **shown), chat, answer_tokens)
+class PassageQa(Environment):
+    """Base of an environment of questions about a text; its scorer is its own.
 
-
-def passage_example(
-    prompts: Prompts, item: Item, answer: str, context_chars: int
-) -> str | None:
-    """Return an item with its answer as one paragraph without blank lines, or None.
-
-    A longer context is cut around the answer; None when it does not hold the answer in the
-    answer's own words, or the answer is blank.
+    Its params have `context_chars` (longest context shown; what is over is cut off),
+    `answer_tokens`, `example_chars` (longest context in an example) and `limits.turns`.
     """
-    answer = fold(answer)
-    context = around(fold(item.input["context"]), answer, context_chars)
-    if context is None or not answer:
-        return None
-    shown = {"context": context, "question": fold(item.input["question"])}
-    return f"{prompts.fill('completion', **shown)} {answer}"
+
+    prompts: ClassVar[Prompts]
+    fields: ClassVar[tuple[str, ...]] = ("id", "question", "context", "answers", "task_type")
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        """Return the item of one record `{id, question, context, answers, task_type}`."""
+        return Item(
+            id=ident(record, self.id_fields, where),
+            input={name: text(record, name, where) for name in ("question", "context")},
+            gold=accepted(record, "answers", where),
+            task_type=optional_text(record, "task_type", where),
+        )
+
+    def content(self, item: Item) -> str:
+        """Return question and context: what may not stand in two splits."""
+        return f"{item.input['question']}\n{item.input['context']}"
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Ask; a completion model goes on after the prompt up to the end of the line."""
+        return await ask(self.question(item), skill, target, self.params.limits.turns)
+
+    def question(self, item: Item) -> Question:
+        """Return an item as it is put to a model."""
+        shown = {
+            "context": item.input["context"][: self.params.context_chars],
+            "question": item.input["question"],
+        }
+        chat = (Part(self.prompts.fill("chat", **shown)),)
+        completion = self.prompts.fill("completion", **shown)
+        return Question(completion, chat, self.params.answer_tokens)
+
+    def reference(self, item: Item) -> str | None:
+        """Return the first of the accepted answers."""
+        return str(item.gold[0])
+
+    def example(self, item: Item) -> str | None:
+        """Return the solved item as a paragraph of the skill document, or None.
+
+        White space is folded, so that no line can read as Markdown. A longer context is cut
+        around the answer; None when it does not hold the answer in the answer's own words, or
+        the answer is blank.
+        """
+        answer = fold(item.gold[0])
+        context = around(fold(item.input["context"]), answer, self.params.example_chars)
+        if context is None or not answer:
+            return None
+        shown = {"context": context, "question": fold(item.input["question"])}
+        return f"{self.prompts.fill('completion', **shown)} {answer}"
+
+
+class SquadQa(PassageQa):
+    """Base of one that is scored by SQuAD v1.1; reasons are those of `kit.reasons`."""
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Judge by exact match (hard) and token F1 (soft); the reason says what is wrong."""
+        answer, golds = trajectory.answer, item.gold
+        reason = reason_of(
+            answer,
+            golds,
+            item.input["context"],
+            item.input["question"],
+            truncated=trajectory.ending == "truncated",
+        )
+        hard = exact_match(answer, golds)
+        return Score.scored(hard, max(hard, token_f1(answer, golds)), reason)

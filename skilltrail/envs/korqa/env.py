@@ -12,21 +12,16 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import REVIEW, TurnLimits, ask
-from skilltrail.envs.kit.fields import ident, text, texts
-from skilltrail.envs.kit.passages import passage_example, passage_question
+from skilltrail.envs.kit.asking import REVIEW, TurnLimits
+from skilltrail.envs.kit.passages import PassageQa
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
-from skilltrail.models.protocol import Model
 from skilltrail.params.knob import knob
 
 PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
@@ -56,40 +51,22 @@ class KorQaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-@dataclass(frozen=True)
-class KorQa(Taught):
+class KorQa(PassageQa):
     """The environment; `params` are its typed options."""
 
-    params: KorQaParams = KorQaParams()
     name: ClassVar[str] = "korqa"
     version: ClassVar[str] = versioned("korqa/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = KorQaParams
-
-    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
-        shown = {name: text(record, name, where) for name in ("question", "context")}
-        return Item(ident(record, ("id",), where), shown, texts(record, "answers", where))
-
-    def content(self, item: Item) -> str:
-        return f"{item.input['question']}\n{item.input['context']}"
-
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        chars, tokens = self.params.context_chars, self.params.answer_tokens
-        question = passage_question(PROMPTS, item, chars, tokens)
-        return await ask(question, skill, target, self.params.limits.turns)
+    prompts: ClassVar[Prompts] = PROMPTS
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Judge by KorQuAD; a wrong answer is `near` when it shares characters with a gold."""
         said = normalize(trajectory.answer)
         f1 = max(character_f1(said, gold) for gold in item.gold)
         if said in map(normalize, item.gold):
-            return Score.scored(1.0, f1, "correct")
+            return Score.scored(1.0, max(f1, float(not said)), "correct")
         reason = "wrong" if f1 == 0 else "near"
         return Score.scored(0.0, f1, reason if said else "empty")
-
-    def reference(self, item: Item) -> str | None:
-        return str(item.gold[0])
-
-    def example(self, item: Item) -> str | None:
-        return passage_example(PROMPTS, item, item.gold[0], self.params.example_chars)
 
 
 ENVIRONMENT = KorQa

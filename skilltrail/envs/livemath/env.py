@@ -26,9 +26,8 @@ from skilltrail.envs.kit.choices import lenient_label, read_label
 from skilltrail.envs.kit.excerpts import fold
 from skilltrail.envs.kit.fields import optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
 from skilltrail.envs.livemath.records import id_of, mcq_of, options_of, theorem_types
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -48,15 +47,12 @@ class LiveMathParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class LiveMath(Taught):
+class LiveMath(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "livemath"
     version: ClassVar[str] = versioned("livemath/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = LiveMathParams
-
-    def __init__(self, params: LiveMathParams | None = None) -> None:
-        self.params = LiveMathParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record of a monthly file; see `records.py`."""

@@ -27,12 +27,11 @@ from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
 from skilltrail.envs.kit.files import data_folders
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
 from skilltrail.envs.officeqa import records
 from skilltrail.envs.officeqa.agent import Loop, first_request, search
 from skilltrail.envs.officeqa.official import bare_text, fault, score_answer
 from skilltrail.envs.officeqa.reference_metric import reference_em, reference_f1
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -79,15 +78,12 @@ class OfficeQaParams:
     limits: OfficeQaLimits = field(default_factory=OfficeQaLimits)
 
 
-class OfficeQa(Taught):
+class OfficeQa(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "officeqa"
     version: ClassVar[str] = versioned("officeqa/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = OfficeQaParams
-
-    def __init__(self, params: OfficeQaParams | None = None) -> None:
-        self.params = OfficeQaParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; see `records.py`."""

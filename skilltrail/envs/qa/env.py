@@ -22,8 +22,7 @@ from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.envs.qa.checks import is_format_only, passed
 from skilltrail.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
 from skilltrail.envs.qa.scorers import JUDGE, SCORERS, WHOLE
@@ -60,15 +59,12 @@ class QaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class Qa(Taught):
+class Qa(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "qa"
     version: ClassVar[str] = versioned("qa/1", PROMPTS, REVIEW)
     Params: ClassVar[type] = QaParams
-
-    def __init__(self, params: QaParams | None = None) -> None:
-        self.params = QaParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; see `records.py`."""

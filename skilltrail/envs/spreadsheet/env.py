@@ -22,11 +22,9 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit import fields
-from skilltrail.envs.kit.equipped import Lack
 from skilltrail.envs.kit.files import data_folders, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.kit.taught import Taught
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, MissingDependency, Where
 from skilltrail.envs.spreadsheet.agents import Task, write_code
 from skilltrail.envs.spreadsheet.bench import INPUT, Bench
 from skilltrail.envs.spreadsheet.cases import UNREADABLE, find_cases, gold_of, inputs_of
@@ -102,15 +100,13 @@ class SpreadsheetParams:
     limits: SpreadsheetLimits = field(default_factory=SpreadsheetLimits)
 
 
-class Spreadsheet(Taught):
+class Spreadsheet(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "spreadsheet"
     version: ClassVar[str] = versioned("spreadsheet/1", PROMPTS)
+    runs_software: ClassVar[bool] = True
     Params: ClassVar[type] = SpreadsheetParams
-
-    def __init__(self, params: SpreadsheetParams | None = None) -> None:
-        self.params = SpreadsheetParams() if params is None else params
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; its answer workbooks are read now, into the gold."""
@@ -236,13 +232,15 @@ class Spreadsheet(Taught):
     def _recalculator(self) -> Recalculator:
         return Recalculator(self._sandbox, self.params.recalculate)
 
-    def lacks(self) -> list[Lack]:
+    def requirements(self) -> list[MissingDependency]:
         """Return the sandbox and LibreOffice where they are asked for and not there."""
         fault = why_not() if self.params.sandbox == "bubblewrap" else None
-        lacking = [] if fault is None else [Lack("sandbox", fault, REMEDY)]
+        lacking = [] if fault is None else [MissingDependency("sandbox", fault, REMEDY)]
         if self.params.recalculate and program() is None:
             found = "no LibreOffice: a formula without a value counts as wrong (no_value)"
-            lacking.append(Lack("recalculation", found, HOW_TO_INSTALL, needed=False))
+            lacking.append(
+                MissingDependency("recalculation", found, HOW_TO_INSTALL, needed=False)
+            )
         return lacking
 
     def _paths(self, item: Item) -> list[Path]:

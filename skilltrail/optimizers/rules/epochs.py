@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.edit import Edit
 
@@ -19,7 +19,7 @@ SORTS = ("example added", "example swapped", "line added", "part removed")
 _ROW = re.compile(r"^- ([a-z ]+): kept (\d+), lost (\d+)$", re.MULTILINE)
 
 
-def guidance(view: EpochView, env: Teachable) -> str | None:
+def guidance(view: EpochView, env: Environment) -> str | None:
     """Return a catalogue line against the most frequent failure of the pairs, or None.
 
     Lines that the document holds already are passed over; each epoch takes the next one.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skilltrail.core.score import Score
-from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Observation, StepView
 
 
@@ -32,7 +32,7 @@ def item_line(line: str) -> str:
     return f"- {line}"
 
 
-def read_lessons(view: StepView, env: Teachable) -> Lessons:
+def read_lessons(view: StepView, env: Environment) -> Lessons:
     """Return what `view.skill` teaches; examples are found among train items seen so far."""
     found: list[tuple[int, str, str]] = []
     for id, observation in view.pool.items():
@@ -92,7 +92,7 @@ def is_failure(score: Score, threshold: float) -> bool:
     return score.hard is not None and score.hard < threshold
 
 
-def sort_evidence(view: StepView, env: Teachable, lessons: Lessons) -> Evidence:
+def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidence:
     """Return the failures and successes that `view` shows."""
     failed: dict[str, Observation] = {}
     passed: dict[str, Observation] = {}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skilltrail.core.order import order_key
-from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.coverage import (
     SUCCESS_WEIGHT,
@@ -41,7 +41,7 @@ class Desk:
     """All that a move is made from."""
 
     view: StepView
-    env: Teachable
+    env: Environment
     lessons: Lessons
     evidence: Evidence
     memory: Memory

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skilltrail.core.errors import UsageError
-from skilltrail.envs.kit.teaching import Teachable
 from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Answer, EpochView, StepView
 from skilltrail.optimizers.rules.compacting import shorter
@@ -33,13 +32,13 @@ class RulesOptimizer:
     """
 
     def __init__(self, env: Environment) -> None:
-        if not isinstance(env, Teachable):
+        if not env.supports_rules:
             raise UsageError(
                 f"optimizer.backend: rules with env {env.name!r}",
                 "this environment has no rule catalogue and no worked examples",
-                "Choose a prompted optimizer backend, or give it what envs/kit/teaching.py has",
+                "Choose a prompted optimizer, or write its rules.yaml: docs/environments.md",
             )
-        self._env: Teachable = env
+        self._env = env
 
     @property
     def tag(self) -> str:

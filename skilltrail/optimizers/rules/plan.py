@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.envs.kit.teaching import Teachable
+from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.epochs import weights
 from skilltrail.optimizers.rules.lessons import read_lessons, sort_evidence
@@ -31,7 +31,7 @@ class Plan:
     types: dict[str, str]
 
 
-def make_plan(view: StepView, env: Teachable) -> Plan:
+def make_plan(view: StepView, env: Environment) -> Plan:
     """Return the plan of one step; no edits when every move has lost or none exists."""
     lessons = read_lessons(view, env)
     evidence = sort_evidence(view, env, lessons)

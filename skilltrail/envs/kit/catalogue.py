@@ -1,9 +1,7 @@
-"""What an environment may offer to the `rules` optimizer, beside the contract of every one.
+"""The catalogue of failure types that lets `rules` train without any optimizer model.
 
-An environment that has `catalogue` and `example` can be trained without any optimizer model.
-The catalogue is data: `rules.yaml` beside the environment's `env.py`. It is a closed list of
-failure types; `reasons` are the scorer's words that mean the type, `lines` are instruction
-lines that may help against it, `cure: example` says that a worked example is the better cure.
+It is data: `rules.yaml` beside the environment's `env.py`. `reasons` are the scorer's words
+that mean the type, `lines` are instruction lines that may help against it.
 
     failure_types:
       verbose:
@@ -17,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import DataError
-from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 
 UNKNOWN = "unknown"
@@ -67,27 +64,6 @@ class Catalogue:
         return frozenset(line for failure in self.types for line in failure.lines)
 
 
-@runtime_checkable
-class Teachable(Protocol):
-    """An environment that `rules` can work for."""
-
-    @property
-    def catalogue(self) -> Catalogue:
-        """Failure types and the instruction lines against them."""
-
-    def example(self, item: Item) -> str | None:
-        """Return `item` solved, in exactly the form of the agent's own prompt, or None.
-
-        One paragraph of the skill document without blank lines; asked for train items only.
-        """
-
-    def traits(self, item: Item) -> frozenset[str]:
-        """Return what makes items alike, as a set of words; asked for train items only.
-
-        An example teaches most about items that share its traits.
-        """
-
-
 def load_catalogue(path: Path) -> Catalogue:
     """Read a `rules.yaml`.
 
@@ -103,7 +79,7 @@ def load_catalogue(path: Path) -> Catalogue:
         raise DataError(
             f"the rule catalogue {path.name}",
             "no mapping 'failure_types'",
-            "See skilltrail/envs/kit/teaching.py for the form",
+            "See skilltrail/envs/kit/catalogue.py for the form",
         )
     return Catalogue(tuple(_failure_type(path, name, spec) for name, spec in types.items()))
 
