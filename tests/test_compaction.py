@@ -14,6 +14,8 @@ from toy_world import SEED_SKILL, ToyRun, run_toy, toy_params
 
 import skilltrail.verify.rules
 from skilltrail.history.log.candidate_events import trial_around
+from skilltrail.history.log.events import Event, parse_event
+from skilltrail.history.log.log import follow
 from skilltrail.history.log.run_log import Story
 from skilltrail.optimizers.protocol import Answer, EpochView, StepRecord, StepView
 from skilltrail.optimizers.rules.compacting import shorter
@@ -56,6 +58,41 @@ def test_an_equal_score_with_fewer_tokens_is_the_next_version(tmp_path: Path) ->
     assert USELESS not in done.state.skill
     patch = done.events("compaction.proposed")[0]["patch"]
     assert patch in [event["patch"] for event in done.events("skill.versioned")]
+
+
+@pytest.mark.parametrize("rule", ["strict", "no_regression", "none"])
+def test_an_accepted_shorter_skill_is_what_is_delivered(tmp_path: Path, rule: str) -> None:
+    gate = {} if rule == "none" else {"gate": {"rule": rule}}
+    done = train(tmp_path, Brief(), use_gate=rule != "none", **gate)
+    judged = compactions(done, "gate.judged")[-1]
+    assert (judged["verdict"], judged["before"]) == ("accepted", judged["after"])
+    versions = done.events("skill.versioned")
+    assert versions[-1]["best"]
+    finished = done.events("run.finished")[0]
+    assert finished["best"] == finished["last"]
+    assert finished["best"]["score"] == judged["after"]
+    assert done.state.best.skill == done.state.skill
+    assert verify_log(done.log, "log").faults == []
+
+
+def test_a_log_by_the_earlier_rule_for_best_is_not_recomputed_and_no_fault(
+    tmp_path: Path,
+) -> None:
+    done = train(tmp_path, Brief())
+    events = [parse_event(line, "log") for line in done.log.splitlines()]
+    ties = {e.seq for e in events if e.type == "gate.judged" and e.data["reason"] == "shorter"}
+    log: list[Event] = []
+    for event in events:
+        data = dict(event.data)
+        if event.type == "skill.versioned" and data["gate"] in ties:
+            data["best"] = False
+        if event.type == "run.finished":
+            best = [e.data for e in log if e.type == "skill.versioned" and e.data["best"]][-1]
+            data["best"] = {"version": best["version"], "digest": best["digest"], "score": 1.0}
+        log.append(follow(log[-1] if log else None, event.type, data))
+    report = verify_log(b"".join(event.line + b"\n" for event in log), "log")
+    assert report.faults == []
+    assert report.not_recomputed == {"best_by_score/1": len(ties)}
 
 
 def test_a_document_that_lost_what_counts_is_rejected(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from skilltrail.core.score import InvalidScore, Outcome, Score
 from skilltrail.core.stats import sign_flip_p
-from skilltrail.method.gate import GateRule, gate_order, judge_all
+from skilltrail.method.evaluate_candidate import moves_best
+from skilltrail.method.gate import GateRule, gate_order, judge_all, recorded
 
 
 def scores(values: list[float], soft: list[float] | None = None) -> dict[str, Score]:
@@ -103,6 +104,37 @@ def test_missing_items_leave_the_mean_alone_and_coverage_decides() -> None:
     verdict = judge_all(GateRule(min_coverage=0.6), list(before), before, after)
     assert (verdict.verdict, verdict.reason) == ("indecisive", "coverage 1/3")
     assert verdict.after == 1.0
+
+
+def test_both_means_are_over_the_items_scored_under_both_skills() -> None:
+    before = scores([1, 0, 0, 0])
+    gone = Score.missing("429")
+    after = {"i0": Score.scored(1), "i1": Score.scored(0), "i2": gone, "i3": gone}
+    rule = GateRule(min_coverage=0.5)
+    verdict = judge_all(rule, list(before), before, after, early=False)
+    assert (verdict.before, verdict.after, verdict.compared) == (0.5, 0.5, 2)
+    assert verdict.reason == "mean equal"
+    assert recorded(verdict, 4)["compared"] == 2
+    whole = judge_all(rule, list(before), before, before, early=False)
+    assert "compared" not in recorded(whole, 4)
+
+
+def test_nothing_scored_under_both_has_no_mean() -> None:
+    gone = {"i0": Score.missing("429"), "i1": Score.missing("429")}
+    verdict = judge_all(GateRule(min_coverage=0.1), list(gone), gone, scores([1, 1]))
+    assert (verdict.verdict, verdict.before, verdict.after) == ("indecisive", None, None)
+
+
+@pytest.mark.parametrize("rule", ["strict", "paired", "no_regression", "none"])
+def test_best_moves_on_a_higher_score_or_an_equal_one_in_fewer_tokens(rule: str) -> None:
+    some, more, gone = scores([1, 0, 0]), scores([1, 1, 0]), Score.missing("429")
+    for shorter in (False, True):
+        assert moves_best(GateRule(rule=rule), some, more, shorter=shorter)
+        assert not moves_best(GateRule(rule=rule), more, some, shorter=shorter)
+        assert moves_best(GateRule(rule=rule), some, some, shorter=shorter) is shorter
+    fewer = {"i0": Score.scored(1), "i1": gone, "i2": gone}  # 1.0 of one is no gain over 0.33
+    assert not moves_best(GateRule(rule=rule), some, fewer, shorter=False)
+    assert not moves_best(GateRule(rule=rule), some, dict.fromkeys(some, gone), shorter=True)
 
 
 def test_a_hard_tie_with_a_soft_gain_is_called_too_coarse() -> None:

@@ -4,16 +4,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from toy_world import WORDS, ToyModel, ToyOptimizer, run_toy, toy_params
+from toy_world import SEED_SKILL, WORDS, ToyModel, ToyOptimizer, run_toy, toy_params
 
+import skilltrail.verify.rules
 from skilltrail.core.errors import IncompleteError
 from skilltrail.models.errors import ModelConfigError, Transient
+from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.facts import FactStore
+from skilltrail.verify.levels import verify_log
+
+assert skilltrail.verify.rules  # its import registers the checks
 
 
 @pytest.fixture
@@ -118,6 +123,35 @@ def test_with_leave_a_run_goes_on_with_gaps_and_a_rerun_agrees(
     assert baseline["mean_hard"] == pytest.approx(1 / 7)
     again = run_toy(tmp_path / "b", store, params)  # the endpoint works now; the gap stays
     assert again.log == first.log
+
+
+class Forgetful(ToyModel):
+    """Gives no reply to two items that the seed skill fails, once the skill has changed."""
+
+    async def complete(self, request: Request) -> Reply:
+        if request.system != SEED_SKILL and request.prompt in ("oak", "elm"):
+            raise Transient("reset")
+        return await super().complete(request)
+
+
+class Idle(ToyOptimizer):
+    """Proposes a line that helps nobody."""
+
+    async def reflect(self, view: StepView) -> Answer:
+        edit = Edit("append", content=f"- step {view.step} passed")
+        return Answer([Patch("failure", (), (edit,))], rule=self.tag)
+
+
+def test_gaps_lift_no_mean_and_move_no_best_skill(tmp_path: Path, store: FactStore) -> None:
+    """One of eight is 0.125, one of six 0.167: the same one item both times."""
+    params = toy_params(gate={"min_coverage": 0.5}, use_gate=False, epochs=1)
+    done = run_toy(tmp_path, store, params, Forgetful(), optimizer=Idle())
+    judged = done.events("gate.judged")[0]
+    assert (judged["before"], judged["after"]) == (1 / 6, 1 / 6)
+    assert (judged["compared"], judged["total"]) == (6, 8)
+    assert [e["best"] for e in done.events("skill.versioned")][:2] == [True, False]
+    assert done.events("run.finished")[0]["best"]["version"] == 0
+    assert verify_log(done.log, "log").faults == []
 
 
 def test_too_low_a_coverage_stops_the_run_even_with_leave(

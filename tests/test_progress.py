@@ -89,7 +89,7 @@ def record(step: int, **made: int) -> StepRecord:
 
 
 def state() -> State:
-    return State("s\n", 0, {}, Best("s\n", 0, Fraction(1, 2)))
+    return State("s\n", 0, {}, Best("s\n", 0, {}, Fraction(1, 2)))
 
 
 def test_plain_lines_come_at_times_and_the_bound_falls_with_what_gates_save(

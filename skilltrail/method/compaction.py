@@ -8,7 +8,7 @@ SkillOpt has no such step; there documents only grow.
 from __future__ import annotations
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.method.evaluate_candidate import judge_candidate
+from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
 from skilltrail.method.update import record_candidate
@@ -59,7 +59,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
     shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
     if not built.usable or not shrinks:
         return state
-    state, _ = await judge_candidate(
+    state, _ = await evaluate_candidate(
         run, state, built, StepRecord(view.epoch, step), source=SOURCE
     )
     return state

@@ -1,4 +1,4 @@
-"""Judging a candidate: roll it out on the selection split until the gate knows.
+"""A candidate before the gate: roll it out on the selection split until the gate knows.
 
 `method.gate` decides; this module fetches the rollouts in gate order, records the verdict, and
 turns an accepted candidate into the next version of the skill.
@@ -14,14 +14,14 @@ from fractions import Fraction
 from skilltrail.core.canon import text_digest
 from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.tokens import count_tokens
-from skilltrail.method.gate import ORDER, GateRule, Judge, Verdict, gate_order, recorded
+from skilltrail.method.gate import ORDER, Gate, GateRule, Verdict, gate_order, recorded
 from skilltrail.method.rollout import Rollout, by_item, mean_score, scored, with_shortfall
 from skilltrail.method.run import Best, Run, State
 from skilltrail.method.update import Built
 from skilltrail.optimizers.protocol import StepRecord
 
 
-async def judge_candidate(
+async def evaluate_candidate(
     run: Run,
     state: State,
     built: Built,
@@ -38,7 +38,7 @@ async def judge_candidate(
     ids = [item.id for item in run.selection]
     order = gate_order(ids, state.scores, rule, state.shortfall)
     tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
-    judge = Judge(
+    gate = Gate(
         rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
     )
     by_id = {item.id: item for item in run.selection}
@@ -52,16 +52,15 @@ async def judge_candidate(
             rollouts.append(rollout)
             if len(rollouts) % repeats:
                 continue
-            if judge.add(mean_score([r.score for r in rollouts[-repeats:]])):
+            if gate.add(mean_score([r.score for r in rollouts[-repeats:]])):
                 break
-    verdict = judge.verdict()
+    verdict = gate.verdict()
     where = {"epoch": record.epoch, "step": record.step}
     run.history.append(
         "rollouts.scored", scored(rollouts, built.candidate.text, "selection", **where)
     )
-    gate_seq = _record_verdict(
-        run, state, built, record, source, rule, verdict, (tokens_before, tokens_after)
-    )
+    tokens = (tokens_before, tokens_after)
+    gate_seq = _record_verdict(run, state, built, record, source, rule, verdict, tokens)
     record = replace(
         record,
         verdict=verdict.verdict,
@@ -72,13 +71,30 @@ async def judge_candidate(
     state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
     if verdict.verdict != "accepted":
         return state, record
-    return _accept(run, state, built, record, by_item(rollouts), gate_seq), record
+    return _accept(run, state, built, record, by_item(rollouts), gate_seq, tokens), record
 
 
-def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction:
-    """Return the mean of the gate metric over the scored items (0 when none is scored)."""
-    mean = exact_mean(rule.value(score) for score in scores.values())
-    return Fraction(0) if mean is None else mean
+def moves_best(
+    rule: GateRule, best: Mapping[str, Score], candidate: Mapping[str, Score], *, shorter: bool
+) -> bool:
+    """Return whether an accepted candidate is the best skill from here on.
+
+    Args:
+        best, candidate: full scores by item of the best skill so far and of the candidate.
+        shorter: the candidate has fewer tokens than the skill it replaces. At an equal score
+            cost is what speaks for it, and what was accepted is what is delivered.
+    """
+    pairs = [
+        (rule.value(best[id]), rule.value(candidate[id])) for id in candidate if id in best
+    ]
+    gains = [after - now for now, after in pairs if now is not None and after is not None]
+    gain = sum(gains, Fraction(0))
+    return bool(gains) and (gain > 0 or (gain == 0 and shorter))
+
+
+def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction | None:
+    """Return the mean of the gate metric over the scored items, None of none."""
+    return exact_mean(rule.value(score) for score in scores.values())
 
 
 def _record_verdict(
@@ -118,11 +134,12 @@ def _accept(
     record: StepRecord,
     scores: Mapping[str, Score],
     gate_seq: int,
+    tokens: tuple[int, int],
 ) -> State:
     """Record the next version and return the state that goes on from it."""
     candidate = built.candidate
-    mean = mean_of(run.gate_rule, scores)
-    is_best = mean > state.best.mean
+    rule, shorter = run.gate_rule, tokens[1] < tokens[0]
+    is_best = moves_best(rule, state.best.scores, scores, shorter=shorter)
     version = state.version + 1
     run.history.append(
         "skill.versioned",
@@ -140,7 +157,7 @@ def _accept(
             "not_applied": list(candidate.not_applied),
             "lines_added": candidate.added,
             "lines_removed": candidate.removed,
-            "tokens": count_tokens(candidate.text),
+            "tokens": tokens[1],
         },
     )
     return replace(
@@ -148,5 +165,7 @@ def _accept(
         skill=candidate.text,
         version=version,
         scores=scores,
-        best=Best(candidate.text, version, mean) if is_best else state.best,
+        best=Best(candidate.text, version, scores, mean_of(rule, scores))
+        if is_best
+        else state.best,
     )

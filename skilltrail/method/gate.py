@@ -9,6 +9,10 @@ Everything here is a pure function of per-item scores. Rules (tag in each verdic
 
 Candidates are judged item by item in a fixed order and evaluation stops as soon as no remainder
 could change the verdict from rejected. This departs from SkillOpt, which always evaluates all.
+
+The best skill is the last accepted one that scored higher than the best before it, or as high
+in fewer tokens than the skill it replaced (`evaluate_candidate.moves_best`), under every rule.
+Verdict, means and best rest on the same pairs: items scored under both skills.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
 
-from skilltrail.core.score import Score, exact, metric
+from skilltrail.core.score import Score, exact, exact_mean, metric
 from skilltrail.core.stats import sign_flip_p
 
 RULES = ("strict", "paired", "no_regression", "none")
@@ -74,9 +78,10 @@ class Verdict:
 
     Attributes:
         verdict: accepted, rejected or indecisive.
-        before: mean of the current skill over the selection split.
-        after: mean of the candidate; None when evaluation stopped early.
+        before: mean of the current skill over the items that can be compared.
+        after: mean of the candidate over them; None when evaluation stopped early.
         after_max: then the highest mean that it could still have reached; else None.
+        compared: how many items those are: scored under both skills, or not yet judged.
         judged: ids of the items that were looked at, in order.
         won, lost: of those, the items that went up or down.
         p: of the sign-flip test (rule `paired`), else None.
@@ -88,6 +93,7 @@ class Verdict:
     before: float | None
     after: float | None
     after_max: float | None
+    compared: int
     judged: tuple[str, ...]
     won: tuple[str, ...]
     lost: tuple[str, ...]
@@ -110,6 +116,7 @@ def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
         "before": verdict.before,
         "after": verdict.after,
         "after_max": verdict.after_max,
+        **({"compared": verdict.compared} if verdict.compared < total else {}),
         "judged": len(verdict.judged),
         "total": total,
         "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
@@ -150,7 +157,7 @@ def gate_order(
     return sorted(selection, key=rank)
 
 
-class Judge:
+class Gate:
     """Judges one candidate as its scores come in, in gate order."""
 
     def __init__(
@@ -166,15 +173,14 @@ class Judge:
         self.order = list(order)
         self.shorter = rule.prefer_shorter and tokens_after < tokens_before
         self._before = {id: rule.value(current[id]) for id in order}
+        self._open = {id: value for id, value in self._before.items() if value is not None}
         # What the items not yet judged could add at most, if all of them came out perfect.
-        self._hope = sum((1 - v for v in self._before.values() if v is not None), Fraction(0))
+        self._hope = sum((1 - value for value in self._open.values()), Fraction(0))
         self._gain = Fraction(0)
         self._current = current
         self._soft_gain = Fraction(0)
         self._pairs: list[tuple[str, Fraction]] = []
         self._judged: list[str] = []
-        self._after_sum = Fraction(0)
-        self._after_n = 0
 
     def add(self, score: Score) -> bool:
         """Take the score of the next item; return True when no further item can matter."""
@@ -183,10 +189,9 @@ class Judge:
         before, after = self._before[id], self.rule.value(score)
         if before is not None:
             self._hope -= 1 - before
-        if after is not None:
-            self._after_sum += after
-            self._after_n += 1
-        if before is not None and after is not None:
+        if after is None:
+            self._open.pop(id, None)
+        elif before is not None:
             self._pairs.append((id, after - before))
             self._gain += after - before
             self._soft_gain += _soft(score) - _soft(self._current[id])
@@ -217,16 +222,17 @@ class Judge:
         """Return the verdict on what was judged so far."""
         stopped = len(self._judged) < len(self.order)
         word, reason, p = self._decide(stopped)
-        before = [v for v in self._before.values() if v is not None]
-        after = None if stopped or not self._after_n else self._after_sum / self._after_n
-        most = self._after_sum + len(self.order) - len(self._judged)
-        size = self._after_n + len(self.order) - len(self._judged)
+        # Items scored under both skills and those still open: what both means are over.
+        compared = len(self._open)
+        before = exact_mean(self._open.values())
+        after = None if before is None else before + (self._gain + self._hope) / compared
         return Verdict(
             verdict=word,
             reason=reason,
-            before=float(sum(before, Fraction(0)) / len(before)) if before else None,
-            after=None if after is None else float(after),
-            after_max=float(most / size) if stopped else None,
+            before=None if before is None else float(before),
+            after=None if after is None or stopped else float(after),
+            after_max=None if after is None or not stopped else float(after),
+            compared=compared,
             judged=tuple(self._judged),
             won=tuple(id for id, d in self._pairs if d > 0),
             lost=tuple(id for id, d in self._pairs if d < 0),
@@ -286,8 +292,8 @@ def judge_all(
     early: bool = True,
 ) -> Verdict:
     """Judge a candidate whose scores are known; `early=False` looks at every item."""
-    judge = Judge(rule, order, current, tokens_before=tokens_before, tokens_after=tokens_after)
+    gate = Gate(rule, order, current, tokens_before=tokens_before, tokens_after=tokens_after)
     for id in order:
-        if judge.add(candidate[id]) and early:
+        if gate.add(candidate[id]) and early:
             break
-    return judge.verdict()
+    return gate.verdict()

@@ -31,7 +31,7 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.method.aggregate import aggregate
 from skilltrail.method.appendix import appendix_edit
 from skilltrail.method.epoch_end import end_epoch
-from skilltrail.method.evaluate_candidate import judge_candidate, mean_of
+from skilltrail.method.evaluate_candidate import evaluate_candidate, mean_of
 from skilltrail.method.reflect import reflect
 from skilltrail.method.rollout import by_item, scored, with_shortfall
 from skilltrail.method.run import Best, Run, State, view_of
@@ -77,7 +77,7 @@ async def take_step(run: Run, state: State, step: Step) -> State:
         reason = "; ".join(built.faults) if built.faults else "no edit took effect"
         return end_step(run, state, record, reason)
 
-    state, record = await judge_candidate(run, state, built, record)
+    state, record = await evaluate_candidate(run, state, built, record)
     return end_step(run, state, record, "")
 
 
@@ -121,7 +121,7 @@ async def measure_seed(run: Run) -> State:
     run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
     run.history.flush()
     scores = by_item(rollouts)
-    best = Best(run.seed_skill, 0, mean_of(run.gate_rule, scores))
+    best = Best(run.seed_skill, 0, scores, mean_of(run.gate_rule, scores))
     return State(
         skill=run.seed_skill,
         version=0,
@@ -250,8 +250,9 @@ def finish(run: Run, state: State, why: str) -> State:
     """Record the end of the run."""
     rule = run.gate_rule
 
-    def skill(text: str, version: int, mean: Fraction) -> dict[str, object]:
-        return {"version": version, "digest": text_digest(text), "score": float(mean)}
+    def skill(text: str, version: int, mean: Fraction | None) -> dict[str, object]:
+        score = None if mean is None else float(mean)
+        return {"version": version, "digest": text_digest(text), "score": score}
 
     data = {
         "best": skill(state.best.skill, state.best.version, state.best.mean),

@@ -90,11 +90,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Best:
-    """The best skill so far: highest full score on the selection split."""
+    """The best skill so far; `mean` of its selection scores is None where all are missing."""
 
     skill: str
     version: int
-    mean: Fraction
+    scores: Mapping[str, Score]
+    mean: Fraction | None
 
 
 @dataclass(frozen=True)

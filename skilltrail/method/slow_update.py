@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skilltrail.method.evaluate_candidate import judge_candidate
+from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
 from skilltrail.method.update import record_candidate
@@ -66,7 +66,7 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
     )
     if not built.usable:
         return replace(state, guidance_fate="no_change")
-    state, record = await judge_candidate(
+    state, record = await evaluate_candidate(
         run,
         state,
         built,

@@ -163,7 +163,9 @@ class Gate:
         high=1,
         read_when=("gate.rule", ("no_regression",)),
     )
-    prefer_shorter: bool = knob(True, "Accept an equal mean with fewer tokens.")
+    prefer_shorter: bool = knob(
+        True, "Accept an equal mean with fewer tokens; the best skill moves with it."
+    )
     min_coverage: float = knob(
         1.0,
         "Least share of items that must be scored; below 1 a run goes on with gaps.",

@@ -89,7 +89,7 @@ class Progress:
 
     def step(self, record: StepRecord, state: State) -> None:
         """Tell how a step ended, in one line; what its gate did not ask for is not expected."""
-        score = f"{float(state.best.mean):.3f}"
+        score = "unknown" if state.best.mean is None else f"{float(state.best.mean):.3f}"
         line = (
             f"step {record.step} (epoch {record.epoch}): {record.verdict}, "
             f"{record.counts.get('applied', 0)} edit(s), best {score} at v{state.best.version}"

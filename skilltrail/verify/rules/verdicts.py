@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import Outcome, Score, exact_mean
+from skilltrail.core.score import Outcome, Score
 from skilltrail.core.tokens import TAG as COUNTER
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import Row, Rows, by_item
+from skilltrail.method.evaluate_candidate import moves_best
 from skilltrail.method.gate import (
     ORDER,
     RULES,
@@ -31,6 +31,10 @@ from skilltrail.verify.faults import Fault
 from skilltrail.verify.levels import Report, check
 from skilltrail.verify.rules.candidates import built_again
 from skilltrail.verify.rules.rollouts import differing
+
+# Earlier rules, by which old logs went: they are told as not recomputed.
+OWN_MEANS = "means_of_all_scored/1"  # means over what each skill scored, not over pairs
+SCORE_ALONE = "best_by_score/1"
 
 
 @check("gate.judged")
@@ -58,7 +62,11 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
     if verdict is None:
         yield Fault.of(event, "judged", len(items), "as many as the gate looks at")
         return
-    yield from differing(event, recorded(verdict, len(order)))
+    right = recorded(verdict, len(order))
+    if "compared" in right and "compared" not in data and not report.knows(OWN_MEANS):
+        for name in ("compared", "before", "after", "after_max"):
+            del right[name]
+    yield from differing(event, right)
     if len(items) != len(verdict.judged):
         yield Fault.of(event, "early stop", len(items), len(verdict.judged))
 
@@ -134,9 +142,17 @@ def check_version(event: Event, course: Course, report: Report) -> Iterator[Faul
         yield from differing(event, moved)
     scored = course.latest("rollouts.scored")
     if scored is not None:
-        rule = rule_of(judged.data)
-        best = mean_of(rule, by_item(scored.data["items"])) > mean_of(rule, course.best_rows)
-        yield from differing(event, {"best": best})
+        gate = judged.data
+        best = moves_best(
+            rule_of(gate),
+            scores_of(course.best_rows),
+            scores_of(by_item(scored.data["items"])),
+            shorter=gate["tokens_after"] < gate["tokens_before"],
+        )
+        # Before cost could move best, an acceptance at an equal score left it where it was.
+        on_cost = best and gate["after"] == gate["before"] and not data["best"]
+        if not on_cost or report.knows(SCORE_ALONE):
+            yield from differing(event, {"best": best})
 
 
 def _check_seed(event: Event, course: Course, report: Report) -> Iterator[Fault]:
@@ -146,12 +162,6 @@ def _check_seed(event: Event, course: Course, report: Report) -> Iterator[Fault]
     yield from differing(event, nothing | {"best": True})
     if course.broken is None and report.knows(course.start.get("counter"), COUNTER):
         yield from differing(event, {"tokens": count_tokens(course.skill)})
-
-
-def mean_of(rule: GateRule, rows: Rows) -> Fraction:
-    """Return the exact mean of the gate metric over the scored items (0 of none)."""
-    mean = exact_mean(rule.value(score) for score in scores_of(rows).values())
-    return Fraction(0) if mean is None else mean
 
 
 @check("step.ended")
