@@ -28,7 +28,7 @@ BLOCKS = (
     "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n",
     "> quoted\n> ```\n> x\n> ```\n",
     "한국어 규칙\n",
-    "قاعدة\u2028one line\x0cstill\n",
+    "قاعدة one line ⚠️ می\u200cخواهم 👩\u200d🔧\n",
     "Never write <!-- SLOW_UPDATE_END --> yourself.\n",
     "---\n",
 )
@@ -38,6 +38,7 @@ any_text = st.text(max_size=60)
 line_soup = st.lists(
     st.sampled_from(
         ["", " ", "a", "- a", "```", "~~~", "| a |", "|---|", "---", "===", "# H", "\r", "\0"]
+        + ["قاعدة\u2028one line\x0cstill"]
         + SLOW.splitlines()
         + NOTES.splitlines()
     ),

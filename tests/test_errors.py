@@ -13,8 +13,8 @@ from report_world import Project, make_project
 
 from skilltrail.core import errors
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.core.hidden import HIDDEN, spelled_out
-from skilltrail.history.log.words import visible, visible_block
+from skilltrail.core.hidden import HIDDEN, spelled_block, spelled_out
+from skilltrail.history.log.words import visible
 from skilltrail.runtime.console import safe
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,5 +111,5 @@ def test_a_file_in_the_place_of_the_store_is_one_clear_error(
 
 def test_hidden_characters_are_spelled_the_same_wherever_text_is_shown() -> None:
     text = "a\x1b[31m \u202eb\x07\x9f"
-    assert spelled_out(text) == visible(text) == visible_block(text) == safe(text)
+    assert spelled_out(text) == visible(text) == spelled_block(text) == safe(text)
     assert HIDDEN.search(safe(text)) is None

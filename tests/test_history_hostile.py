@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +13,16 @@ from test_history_commands import committed, told
 from test_history_commits import git
 
 from skilltrail.cli.main import run
+from skilltrail.core.hidden import UNSEEN
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
 
-SIGNS = "\x1b[31m\x1b]0;title\x07 \x9b31m \x7f \u202eevil\u202c \u200b"
+SIGNS = "\x1b[31m\x1b]0;title\x07 \x9b31m \x7f \u202eevil\u202c \u200b \U000e0041"
 MARKUP = "# head `tick ``` <img src=x onerror=alert(1)> [a](javascript:b) | **b** &lt; {% x %}"
 SCRIPTS = "한국어 עברית عربى 🙂"
 FENCES = "```\n~~~\n# head\n- [x] done\n<script>alert(1)</script>\n"
-RAW = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class HostileOptimizer(RestlessOptimizer):
@@ -44,7 +43,7 @@ class HostileOptimizer(RestlessOptimizer):
     def _hostile(self, edit: Edit, n: int) -> Edit:
         if not edit.content:
             return replace(edit, reason=SIGNS + MARKUP)
-        content = f"{edit.content} {(MARKUP, SCRIPTS, SIGNS)[n % 3]}"
+        content = f"{edit.content} {(MARKUP, SCRIPTS)[n % 2]}"
         return replace(edit, content=content, reason=f"{SIGNS}{MARKUP}\n{FENCES}")
 
 
@@ -87,7 +86,7 @@ def test_no_command_sends_a_control_character(
 ) -> None:
     for more in ([], ["--json"]):
         told_all = _told_all(capfd, [*args, *more])
-        assert RAW.search(told_all) is None
+        assert UNSEEN.search(told_all) is None
 
 
 def _told_all(capfd: pytest.CaptureFixture[str], args: list[str]) -> str:
@@ -154,4 +153,4 @@ def test_other_scripts_are_shown_as_they_are(
 def test_a_commit_tells_it_on_one_clean_line(here: Path, events: list[Event]) -> None:
     subjects = git(here, "log", "--format=%s", "evolution/main").splitlines()
     assert len(subjects) == len(events)
-    assert not [subject for subject in subjects if RAW.search(subject)]
+    assert not [subject for subject in subjects if UNSEEN.search(subject)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,3 +189,38 @@ def test_sense_never_loses_a_word_that_turns_the_meaning(text: str) -> None:
 @pytest.mark.parametrize("part", ["a.", "A.", "a+", "a@", "a-", "1.", "echo ", "a.bb/:", "$ "])
 def test_no_text_is_slow_to_screen(part: str) -> None:
     assert isinstance(refusal(part * 40_000), str)
+
+
+@pytest.mark.parametrize("char", ["\x1b", "\u200b", "\u202e", "\ufe01", "\ufe0f", "\U000e0061"])
+def test_what_nobody_sees_is_refused_even_where_a_task_has_it(char: str) -> None:
+    content = f"- Copy the answer{char} word for word"
+    assert refusal(content, task=content) == "invisible"
+    told = Screen.of(SKILL, [observation("a")]).text_refusal(content, examples=True)
+    assert told is not None
+    assert char not in told
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "\n",
+        " ",
+        "a",
+        "a.",
+        "a-",
+        "mkfs.",
+        "curl ",
+        "pip -a ",
+        "`",
+        "`a|",
+        "|\n",
+        "echo > ",
+        "a@",
+    ]
+    + ["www.a ", "//a.", "1.", "$ ls ", "```sh\n", "\u0315\u0316", "- ", "#", "Ab 1 "],
+)
+def test_the_time_a_screening_takes_grows_with_the_text(unit: str) -> None:
+    begin = time.process_time()
+    screen = Screen.of(SKILL, [observation("a")], [Item("i", {"t": "Ab 1 c " * 1000})])
+    screen.refusal(Edit("append", content=unit * (100_000 // len(unit))))
+    assert time.process_time() - begin < 5

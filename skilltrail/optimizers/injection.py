@@ -1,5 +1,7 @@
 """What may not enter a skill unless the tasks themselves contain it: addresses, commands, keys.
 
+Nor may, whatever the tasks contain, a character that nobody sees.
+
 A trajectory holds text that anyone may have written (tool output, pages, files). A rule that
 carries such text's web address, shell command or credential would make an agent act on it in
 every later task, so it is refused, whoever proposes it.
@@ -14,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import zip_longest
 
+from skilltrail.core.hidden import UNSEEN, unseen_codes
 from skilltrail.core.redact import Redactor
 
 _TLDS = (
@@ -58,7 +61,7 @@ _COMMAND = re.compile(
     | \b(?:Invoke-(?:WebRequest|Expression|RestMethod)|Start-Process|iwr|iex)\s[^\n`]*
     | \b(?:os\.system|os\.popen|subprocess\.\w+|shell_exec|child_process\.\w+)\s*\([^\n`]*
     | \b(?:docker|podman|kubectl)\s+(?:run|exec|pull|push|apply|delete)\b[^\n`]*
-    | \b(?:crontab|mkfs\S*|launchctl|systemctl|schtasks|reg)\s+
+    | \b(?:crontab|mkfs[\w.]{0,20}|launchctl|systemctl|schtasks|reg)\s+
         (?:-|add|delete|enable|start)[^\n`]*
     | \bbase64\s+(?:-d|-D|--decode)[^\n`]*
     | \bdd\s+if=[^\n`]*
@@ -69,14 +72,16 @@ _COMMAND = re.compile(
     | `[^`\n|]*\|\s*(?:grep|base64|xargs|tee|curl|nc|awk|sed|sort|head|tail|sh)\b[^`\n]*
     | \b(?:eval|bash|sh|source)\s+["']?(?:\$[({]|<\()[^\n`]*
     | \b(?:eval|exec|__import__)\s*\([^\n`]*
-    | (?m:^[ \t>*-]*`?\$\s[a-z./]{2,}(?:\s+[^\n$`]+)?`?$)   # a line with a shell prompt
-    | (?m:^\s*(?:```|~~~)[ \t]*(?:ba|z|c|k|fi|power)?sh(?:ell(?:-session|script)?)?\b[^\n]*)
-    | (?m:^\s*(?:```|~~~)[ \t]*(?:console|ps1|bat|cmd|batch)\b[^\n]*)
+    | (?m:^[ \t>*-]*`?\$\s[a-z./]{2,}(?:[ \t][^\n$`]*)?`?$)   # a line with a shell prompt
+    | (?m:^[ \t]*(?:```|~~~)[ \t]*(?:ba|z|c|k|fi|power)?sh(?:ell(?:-session|script)?)?\b[^\n]*)
+    | (?m:^[ \t]*(?:```|~~~)[ \t]*(?:console|ps1|bat|cmd|batch)\b[^\n]*)
     """,
     re.VERBOSE,
 )
 _TRAILING = ".,;:!?*_"
 _SHOWN_CHARS = 80
+_PIECE = 1024
+_SHOWN_CODES = 5
 
 
 class TaskText:
@@ -99,6 +104,8 @@ def foreign_text(content: str, tasks: TaskText) -> str | None:
     for code, found in _finds(shown):
         if found not in tasks:
             return f"{code}: {_quoted(found)} does not stand in the tasks"
+    if codes := unseen_codes(content.replace("\r\n", "\n")):
+        return f"invisible: the text holds {', '.join(codes[:_SHOWN_CODES])}, which nobody sees"
     # Nothing of a credential is shown, not even in a reason.
     hidden = Redactor().text(shown)
     lines = zip_longest(shown.split("\n"), hidden.split("\n"), fillvalue="")
@@ -117,8 +124,10 @@ def _finds(text: str) -> Iterator[tuple[str, str]]:
 
 def plain(text: str) -> str:
     """Return `text` with look-alike and invisible signs made plain."""
-    folded = unicodedata.normalize("NFKC", text)
-    shown = "".join(c for c in folded if unicodedata.category(c) != "Cf")
+    # Piece by piece: putting many accents of one letter in order takes the square of them.
+    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
+    folded = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
+    shown = UNSEEN.sub("", folded)
     return re.sub(r"\bhxxp", "http", shown, flags=re.IGNORECASE).replace("[.]", ".")
 
 

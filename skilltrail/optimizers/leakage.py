@@ -28,6 +28,7 @@ _PASSAGE = 8
 _DETAILS = 3
 _COMMON = 3  # so many items make a phrase the tasks' own
 _LEAST_ANSWER_CHARS = 4
+_NOWHERE: frozenset[int] = frozenset()
 _LABELS = frozenset(["true", "false", "none", "null", "unknown", "unanswerable", "neither"])
 _WORD = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff]|[^\W_]+(?:[.,'’:][^\W_]+)*")
 _SENTENCE_START = re.compile(r"(?:^|[.!?:]\s|\n)[\s>*+\-#\d.)\"'“(\[]*$")
@@ -68,7 +69,7 @@ class TrainTexts:
 
     def copied(self, content: str, skill: str) -> str | None:
         """Return what `content` copies from an item and not from `skill`, or None."""
-        own, new = Words.of(skill), Words.of(content)
+        own, new = _words_of(skill), Words.of(content)
         for phrase in _passages(content):
             if not own.has_passage(phrase) and (at := self._holder(Words.has_passage, phrase)):
                 return f"copies_item: {quoted(phrase)} stands in train item {quoted(at)}"
@@ -83,12 +84,24 @@ class TrainTexts:
     def _holder(self, has: Callable[[Words, str], bool], phrase: str) -> str | None:
         """Return the id of the first item whose words have `phrase`, when few items' do."""
         holders: list[str] = []
-        for id, words in self._words:
+        # Only items that have all of its words, so that long texts are not read for each.
+        with_word = [self._places.get(word, _NOWHERE) for word in phrase.casefold().split()]
+        for place in sorted(frozenset.intersection(*with_word)):
+            id, words = self._words[place]
             if has(words, phrase):
                 holders.append(id)
                 if len(holders) >= _COMMON:
                     return None
         return holders[0] if holders else None
+
+    @cached_property
+    def _places(self) -> dict[str, frozenset[int]]:
+        """Each word, folded, with the numbers of the items that have it."""
+        places: dict[str, set[int]] = {}
+        for number, (_, words) in enumerate(self._words):
+            for word in set(words.folded.split()):
+                places.setdefault(word, set()).add(number)
+        return {word: frozenset(numbers) for word, numbers in places.items()}
 
     @cached_property
     def _words(self) -> list[tuple[str, Words]]:

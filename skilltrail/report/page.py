@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
+from skilltrail.core.hidden import UNSEEN, UNSEEN_PATTERN, spelled_out
 from skilltrail.core.stats import mean_interval
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import version_of
@@ -40,10 +40,6 @@ SCRIPTS = (
 )  # fmt: skip
 EMBEDDED_NAME = "SmolLM2-135M-Instruct"  # as its makers write it
 LIVE_SCRIPTS = ("live.js", "form.js")
-# Characters that do not show, or turn the direction of text.
-HIDDEN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
 LEGEND = {
     "best": "best so far",
     "accepted": "accepted",
@@ -120,7 +116,7 @@ def empty_screen() -> dict[str, Any]:
 
 def shown(text: str) -> str:
     """Return `text` with what would not show, or would turn its direction, spelled out."""
-    return HIDDEN.sub(lambda found: f"\\u{{{ord(found[0]):x}}}", text)
+    return spelled_out(text, UNSEEN)
 
 
 def inert(value: Any) -> str:
@@ -146,7 +142,9 @@ def asset(name: str) -> str:
 @cache
 def script(names: tuple[str, ...]) -> str:
     """Return the page's scripts as one, in a scope of its own."""
-    return '(() => {\n"use strict";\n' + "\n".join(map(asset, names)) + "\n})();"
+    pattern = json.dumps(UNSEEN_PATTERN).replace("<", "\\u003c")
+    hidden = f"const HIDDEN = new RegExp({pattern}, 'gu');\n"
+    return '(() => {\n"use strict";\n' + hidden + "\n".join(map(asset, names)) + "\n})();"
 
 
 @cache

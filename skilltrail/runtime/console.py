@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,18 +21,14 @@ from rich.text import Text
 
 from skilltrail.core.canon import clean
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.core.hidden import spelled_out
+from skilltrail.core.hidden import escaped_json, spelled_block
 from skilltrail.core.redact import Redactor
 from skilltrail.models.environ import redactor
 
-# Line feed and tab may pass. Everything else here moves the cursor, starts an escape sequence,
-# or turns the direction of text; none of it is ever wanted from a model.
-UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-
 
 def safe(text: str) -> str:
-    """Return `text` with control characters and direction marks spelled out (`\\u{1b}`)."""
-    return spelled_out(clean(text).replace("\r\n", "\n"), UNSAFE)
+    """Return `text` with what does not show or moves the cursor spelled out (`\\u{1b}`)."""
+    return spelled_block(clean(text))
 
 
 def prepare_streams() -> None:
@@ -85,7 +80,7 @@ def emit_json(value: Any, *, indent: int | None = 2) -> None:
 
     With `indent` None it is one line.
 
-    What is unsafe is escaped, which says the same in JSON: a terminal may be reading.
+    What does not show is escaped, which says the same in JSON: a terminal may be reading.
     """
     prepare_streams()
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
@@ -96,7 +91,7 @@ def emit_json(value: Any, *, indent: int | None = 2) -> None:
         ensure_ascii=encoding != "utf8",
         allow_nan=False,
     )
-    _write(UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
+    _write(escaped_json(text) + "\n")
 
 
 def table(

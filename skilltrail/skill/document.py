@@ -14,14 +14,16 @@ carry); a marker counts only when alone on its line and outside a closed code fe
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from skilltrail.skill.markdown import FENCE, HEADING, Block, scan
 
 REGIONS = ("slow_update", "appendix")
 BOM = "\ufeff"
+_MOST_REGIONS = 4  # each is read anew; a second one of a name is a fault already
 
 _MARKER = re.compile(r"<!-- (SLOW_UPDATE|APPENDIX)_(START|END) -->")
 _MARKER_LIKE = re.compile(
@@ -84,7 +86,11 @@ class Document:
 
     def hidden(self, number: int) -> bool:
         """Return True for a line where no marker counts: in frontmatter or a closed fence."""
-        return number < self.frontmatter or _inside_fence(self.blocks, number)
+        return number < self.frontmatter or number in self._fenced
+
+    @cached_property
+    def _fenced(self) -> frozenset[int]:
+        return _fenced(self.blocks)
 
 
 def raw_lines(text: str) -> list[str]:
@@ -162,37 +168,38 @@ def _regions(lines: list[str]) -> tuple[tuple[Region, ...], tuple[Block, ...]]:
     """Return the regions, and the blocks of the rest (a region reads as a comment there)."""
     view = [lines[0].lstrip(BOM), *lines[1:]] if lines else []
     marks = [(number, found) for number, line in enumerate(lines) if (found := marker(line))]
+    ends = {name: [n for n, found in marks if found == (name, "END")] for name in REGIONS}
     regions: list[Region] = []
     blocks = scan(view)
+    fenced = _fenced(blocks)
     for number, (name, which) in marks:
-        if which != "START" or (regions and number < regions[-1].end):
+        if which != "START" or (regions and number < regions[-1].end) or number in fenced:
             continue
-        if _inside_fence(blocks, number):
+        at = bisect_right(ends[name], number)
+        if at == len(ends[name]) or len(regions) == _MOST_REGIONS:
             continue
-        end = next((n for n, found in marks if n > number and found == (name, "END")), None)
-        if end is None:
-            continue
+        end = ends[name][at]
         regions.append(Region(name, number, end + 1))
         view[number : end + 1] = ["<!-- -->"] * (end + 1 - number)
         # A region may hold anything, so what follows it is read again without it.
         blocks = scan(view)
+        fenced = _fenced(blocks)
     return tuple(regions), blocks
 
 
-def _inside_fence(blocks: Sequence[Block], number: int) -> bool:
-    return any(
-        block.kind == FENCE and block.closed and block.start < number < block.end
-        for block in blocks
-    )
+def _fenced(blocks: Sequence[Block]) -> frozenset[int]:
+    """Return the lines inside closed code fences."""
+    closed = (block for block in blocks if block.kind == FENCE and block.closed)
+    return frozenset(n for block in closed for n in range(block.start + 1, block.end))
 
 
 def _sections(headings: Sequence[Block], total: int) -> tuple[Section, ...]:
-    sections = []
-    for index, heading in enumerate(headings):
-        later = headings[index + 1 :]
-        own_end = later[0].start if later else total
-        end = next((other.start for other in later if other.level <= heading.level), total)
-        sections.append(
-            Section(heading.title, heading.level, heading.start, heading.end, own_end, end)
-        )
-    return tuple(sections)
+    sections: list[Section] = []
+    own_end = total
+    ends = [total] * 7  # where the next heading of each level, or a higher one, begins
+    for heading in reversed(headings):
+        level, start = heading.level, heading.start
+        sections.append(Section(heading.title, level, start, heading.end, own_end, ends[level]))
+        own_end = start
+        ends[level:] = [start] * (7 - level)
+    return tuple(reversed(sections))

@@ -1,6 +1,7 @@
 """What is wrong with the structure of a skill document, said before it is ever evaluated.
 
-Checked: text that UTF-8 can hold, without NUL; one frontmatter that is a YAML mapping; every
+Checked: text that UTF-8 can hold, no character that nobody sees (a byte order mark in front
+apart); one frontmatter that is a YAML mapping; every
 code fence closed; region markers in balanced, unique, unnested pairs. Lines are 1-based.
 """
 
@@ -12,10 +13,12 @@ from collections.abc import Sequence
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from skilltrail.skill.document import BOM, Document, marker, marker_line, parse
+from skilltrail.core.hidden import unseen_codes
+from skilltrail.skill.document import BOM, Document, marker, marker_line, parse, split_lines
 from skilltrail.skill.markdown import FENCE, scan
 
 _MOST_BRACKETS = 500
+_SHOWN = 5
 _FIELD = re.compile(r"[A-Za-z_][\w-]*:(?:[ \t]|$)")
 
 
@@ -24,9 +27,19 @@ def structure_faults(text: str) -> list[str]:
     document = parse(text)
     return [
         *_odd_characters(document),
+        *unseen_faults(text),
         *_frontmatter_faults(document),
         *_fence_faults(document),
         *_marker_faults(document),
+    ]
+
+
+def unseen_faults(text: str) -> list[str]:
+    """Return the faults of lines that hold what nobody sees, a NUL apart."""
+    return [
+        f"line {number} holds what nobody sees: {', '.join(codes[:_SHOWN])}"
+        for number, line in enumerate(split_lines(text.removeprefix(BOM)), start=1)
+        if (codes := unseen_codes(line.replace("\0", "")))
     ]
 
 

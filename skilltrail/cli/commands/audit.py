@@ -127,7 +127,6 @@ def blame(
     Example: skilltrail blame --version 3
     """
     from skilltrail.history.ask.blame import blame as lines_of
-    from skilltrail.history.log.words import visible_block
 
     rows = lines_of(source_of(run).story, number_of(version))
     if as_json:
@@ -140,7 +139,7 @@ def blame(
         patch = "seed" if row.patch is None else row.patch
         verdict = "" if row.verdict is None else row.verdict
         head = f"v{row.version:<3} {step:8} {patch:7} {verdict:10} {gain:7}"
-        lines.append(f"{head} {row.line:>4}  {visible_block(row.text)}")
+        lines.append(f"{head} {row.line:>4}  {row.text}")
     emit("\n".join(lines))
 
 

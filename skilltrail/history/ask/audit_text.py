@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from skilltrail.core.hidden import spelled_block
 from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement
 from skilltrail.history.ask.line_history import Attempt, Fate
-from skilltrail.history.log.words import count, score, visible, visible_block
+from skilltrail.history.log.words import count, score, visible
 from skilltrail.skill.edit import Edit
 
 MOST = 5  # rows of each list, unless all are asked for
@@ -33,7 +34,7 @@ def audit_text(audit: Audit, *, everything: bool = False) -> str:
     blocks = [headline(audit)]
     for part in _parts(audit, Plain(), None if everything else MOST):
         rows = [f"  {row}" for row in part.rows]
-        lines = visible_block(part.code).removesuffix("\n").split("\n") if part.code else []
+        lines = spelled_block(part.code).removesuffix("\n").split("\n") if part.code else []
         code = [f"  {line}" for line in _cut(lines, None if everything else 4 * MOST)]
         blocks.append("\n".join([part.title.upper(), *rows, *code]))
     return "\n\n".join(blocks) + "\n"
@@ -75,7 +76,7 @@ class Marked(Plain):
 
 def fenced(text: str, language: str = "") -> str:
     """Return `text` as a fenced block that nothing in it can end."""
-    shown = visible_block(text).removesuffix("\n")
+    shown = spelled_block(text).removesuffix("\n")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", shown)), default=0))
     return f"{fence}{language}\n{shown}\n{fence}"
 

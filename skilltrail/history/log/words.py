@@ -37,13 +37,6 @@ def visible(text: str, most: int = 60) -> str:
     return f"{shown}…" if len(cut) < len(text) else shown
 
 
-def visible_block(text: str) -> str:
-    """Return `text` with its lines kept and every other hidden character spelled out."""
-    return "\n".join(
-        "\t".join(spelled_out(part) for part in line.split("\t")) for line in text.split("\n")
-    )
-
-
 def score(value: float | None) -> str:
     return "none" if value is None else f"{value:.3f}"
 

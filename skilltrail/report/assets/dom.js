@@ -1,9 +1,6 @@
 // Making elements. A string only ever becomes a text node, with what would not show spelled out.
-const HIDDEN =
-  /[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
-
 const plain = (text) =>
-  String(text).replace(HIDDEN, (found) => `\\u{${found.charCodeAt(0).toString(16)}}`);
+  String(text).replace(HIDDEN, (found) => `\\u{${found.codePointAt(0).toString(16)}}`);
 
 function el(tag, attributes, ...children) {
   const node = document.createElement(tag);
