@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import platform
 import random
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ from skilltrail.store.owner import Owner, this_process
 
 WORKER = Path(__file__).with_name("store_worker.py")
 KEY = "c" * 64
+NAMESPACES = ("--pid", "--fork", "--kill-child", "--mount-proc", "--uts")
 
 
 def start(*args: object) -> subprocess.Popen[str]:
@@ -61,13 +67,47 @@ def ops_types(root: Path) -> list[str]:
 
 
 def plant_claim(root: Path, owner: Owner) -> None:
-    """Leave the claim that a process `owner` would have left."""
+    """Leave the claim that a store opened by `owner` would have left, had it been killed."""
     FactStore.open(root).close()
-    connection = sqlite3.connect(root / ".skilltrail" / "store.db")
-    row = (KEY, "token", owner.host, owner.pid, owner.started)
-    connection.execute("INSERT INTO claims VALUES (?, ?, ?, ?, ?)", row)
-    connection.commit()
-    connection.close()
+    change(
+        root, "INSERT INTO claims VALUES (?, ?, ?, ?, ?)", KEY, "t", owner.host, owner.pid, 1
+    )
+    (root / ".skilltrail/owners/t").write_text(json.dumps(owner.to_json()), encoding="utf-8")
+
+
+def change(root: Path, sql: str, *values: object) -> None:
+    """Change the store behind everybody's back."""
+    with closing(sqlite3.connect(root / ".skilltrail" / "store.db")) as connection, connection:
+        connection.execute(sql, values)
+
+
+def container(*argv: object, host: str = "same") -> list[str]:
+    """Return the command that runs `argv` in a pid namespace of its own, as containers do."""
+    inner = f"hostname {host}; exec {shlex.join(map(str, argv))}"
+    user = [] if os.geteuid() == 0 else ["--map-root-user"]
+    return [
+        "unshare",
+        *user,
+        *["--pid", "--fork", "--kill-child", "--mount-proc", "--uts", "sh", "-c"],
+        inner,
+    ]
+
+
+def in_container(*args: object, host: str = "same") -> subprocess.Popen[str]:
+    command = container(sys.executable, WORKER, *args, host=host)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8")
+
+
+def no_containers() -> bool:
+    try:
+        return (
+            subprocess.run(container("true"), capture_output=True, check=False).returncode != 0
+        )
+    except OSError:
+        return True
+
+
+needs_containers = pytest.mark.skipif(no_containers(), reason="no namespaces can be made here")
 
 
 def test_every_put_that_returned_survives_a_kill_at_any_moment(tmp_path: Path) -> None:
@@ -130,12 +170,70 @@ def test_the_claim_of_a_killed_process_is_taken_over_and_noted(
 def test_a_claim_whose_pid_now_belongs_to_another_process_is_taken_over(
     tmp_path: Path,
 ) -> None:
-    """Case concurrency-02: pid and start time name a process, the pid alone does not."""
-    me = this_process()
-    plant_claim(tmp_path, Owner(me.host, me.pid, started=me.started - 3600))
+    """Case concurrency-02: a living process of that id holds nothing of the claimant's."""
+    plant_claim(tmp_path, this_process())
     with FactStore.open(tmp_path) as store:
         assert not asyncio.run(store.get_or_make("call", KEY, yes)).reused
     assert ops_types(tmp_path) == ["claim.stolen"]
+
+
+@pytest.mark.parametrize("step_s", [-86_400, -2.5, 2.5, 3600])
+def test_a_step_of_the_clock_steals_no_claim(tmp_path: Path, step_s: float) -> None:
+    worker = start("claim", tmp_path, KEY)
+    assert first_line(worker) == "claimed"
+    change(tmp_path, "UPDATE claims SET started = started + ?", step_s)
+    with FactStore.open(tmp_path) as store, pytest.raises(asyncio.TimeoutError):
+        asyncio.run(asyncio.wait_for(store.get_or_make("call", KEY, yes), 0.5))
+    kill(worker)
+
+
+@needs_containers
+def test_containers_that_share_a_store_and_a_host_name_pay_once_each(tmp_path: Path) -> None:
+    log = tmp_path / "paid"
+    workers = [in_container("share", tmp_path, 60, log) for _ in range(3)]
+    for worker in workers:
+        ended(worker)
+    assert [worker.returncode for worker in workers] == [0, 0, 0]
+    paid = sorted(map(int, log.read_text(encoding="utf-8").splitlines()))
+    assert paid == list(range(60))
+
+
+@needs_containers
+@pytest.mark.parametrize("host", [platform.node(), "elsewhere"])
+def test_the_claim_of_a_killed_container_is_taken_over_at_once(
+    tmp_path: Path, host: str
+) -> None:
+    worker = in_container("claim", tmp_path, KEY, host=host)
+    assert first_line(worker) == "claimed"
+    with FactStore.open(tmp_path) as store:
+        with pytest.raises(asyncio.TimeoutError):
+            asyncio.run(asyncio.wait_for(store.get_or_make("call", KEY, yes), 0.5))
+        kill(worker)
+        made = asyncio.run(asyncio.wait_for(store.get_or_make("call", KEY, yes), 20))
+    assert not made.reused
+    assert ops_types(tmp_path) == ["claim.stolen"]
+
+
+def test_the_claims_of_this_host_before_it_was_started_again_are_taken_over(
+    tmp_path: Path,
+) -> None:
+    plant_claim(tmp_path, replace(this_process(), boot="an earlier one", pid=1))
+    with FactStore.open(tmp_path) as store:
+        assert not asyncio.run(store.get_or_make("call", KEY, yes)).reused
+
+
+def test_what_a_killed_store_left_beside_the_facts_goes_when_the_next_one_opens(
+    tmp_path: Path,
+) -> None:
+    worker = start("put", tmp_path, "seed", 100_000)
+    first_line(worker)
+    kill(worker)
+    owners = tmp_path / ".skilltrail/owners"
+    assert len(list(owners.iterdir())) == 1
+    with FactStore.open(tmp_path) as store:
+        asyncio.run(store.put("call", KEY, {}))
+        assert len(list(owners.iterdir())) == 1  # its own
+    assert list(owners.iterdir()) == []
 
 
 def test_a_live_claim_is_waited_for_and_never_taken(tmp_path: Path) -> None:
@@ -148,7 +246,7 @@ def test_a_live_claim_is_waited_for_and_never_taken(tmp_path: Path) -> None:
 
 
 def test_the_claim_of_another_host_ends_in_an_error_with_a_way_out(tmp_path: Path) -> None:
-    plant_claim(tmp_path, Owner("elsewhere", pid=99999, started=1.0))
+    plant_claim(tmp_path, Owner("elsewhere", 99999, boot="another"))
     with FactStore.open(tmp_path, foreign_wait_s=0.1) as store:
         with pytest.raises(SkilltrailError, match="process 99999 on elsewhere.*release elsew"):
             asyncio.run(store.get_or_make("call", KEY, yes))
@@ -211,6 +309,16 @@ def test_a_run_lock_is_free_again_once_its_holder_is_killed(tmp_path: Path) -> N
     hold(path, ops, timeout_s=0.2)
     hold(path, ops, timeout_s=0.2)
     assert [line["type"] for line in read_ops(ops.path)] == ["lock.reclaimed"]
+
+
+@needs_containers
+def test_a_run_lock_left_by_a_killed_container_is_free(tmp_path: Path) -> None:
+    worker = in_container("lock", tmp_path / "run.lock", host="elsewhere")
+    assert first_line(worker) == "locked"
+    with pytest.raises(SkilltrailError, match="on elsewhere"):
+        hold(tmp_path / "run.lock", timeout_s=0.3)
+    kill(worker)
+    hold(tmp_path / "run.lock", timeout_s=2)
 
 
 def test_a_run_lock_signed_by_another_host_is_not_overruled(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
+from skilltrail.core.held import hold
 from skilltrail.store.place import Place, dvc_run, find_place
-from skilltrail.store.usage import Meter
+from skilltrail.store.usage import Meter, read_usage
 
 ROOT = Path(__file__).resolve().parents[1]
 TOKENS = {"input": 10, "output": 2, "cached": 4}
@@ -141,11 +142,46 @@ def test_a_killed_run_leaves_its_counts(tmp_path: Path) -> None:
 def test_a_half_written_or_foreign_file_is_begun_anew(tmp_path: Path) -> None:
     state = tmp_path / ".skilltrail"
     state.mkdir()
-    for text in ('{"train": {', "[]", "{}"):
+    for text in ('{"train": {', "[]", "{}", "", "[" * 2000, '{"train": 1}', "\x00"):
         (state / "usage.json").write_text(text, encoding="utf-8", newline="\n")
         with Meter(Place(tmp_path, tmp_path), "evaluate"):
             pass
         assert usage_of(state)["total"]["made"] == 0
+
+
+def test_a_damaged_file_is_named_with_the_way_on(tmp_path: Path) -> None:
+    path = tmp_path / "usage.json"
+    assert read_usage(path) is None
+    Meter(Place(tmp_path, tmp_path), "train").flush()
+    whole = json.loads((tmp_path / ".skilltrail/usage.json").read_bytes())
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    assert read_usage(path) == whole
+    damages: list[object] = [{**whole, "total": []}, {**whole, "train": {"target": 3}}, [whole]]
+    texts = [
+        *map(json.dumps, damages),
+        json.dumps(whole)[:40],
+        "[" * 2000,
+        "",
+        '{"total": 1e999}',
+    ]
+    for text in texts:
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(FaultError, match=r"usage\.json cannot be read.*Delete the file"):
+            read_usage(path)
+
+
+def test_what_killed_writers_left_beside_the_counts_goes(tmp_path: Path) -> None:
+    meter = Meter(Place(tmp_path, tmp_path), "train")
+    left = tmp_path / ".skilltrail/.usage.json.123.tmp"
+    left.write_bytes(b"{")
+    held = tmp_path / ".skilltrail/.usage.json.456-ab.tmp"
+    descriptor = hold(held)  # a writer that is alive
+    meter.flush()
+    assert not left.exists()
+    assert held.exists()
+    os.close(descriptor)
+    meter.flush()
+    assert [path.name for path in (tmp_path / ".skilltrail").iterdir()] == ["usage.json"]
 
 
 def test_an_unwritable_place_is_one_clear_error(tmp_path: Path) -> None:

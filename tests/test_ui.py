@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 from report_world import Project, make_project
 
@@ -19,7 +18,7 @@ starlette = pytest.importorskip("starlette", reason='needs pip install -e ".[ui]
 from skilltrail.core.errors import ParamError, SkilltrailError, UsageError  # noqa: E402
 from skilltrail.params.tree import plain  # noqa: E402
 from skilltrail.runtime.workspace import changes_of, params_with  # noqa: E402
-from skilltrail.store.owner import Owner  # noqa: E402
+from skilltrail.store.owner import process_of  # noqa: E402
 from skilltrail.store.place import Place  # noqa: E402
 from skilltrail.ui import options, watch  # noqa: E402
 from skilltrail.ui.app import Live  # noqa: E402
@@ -214,6 +213,20 @@ def test_the_page_is_made_again_when_the_run_has_been_evaluated(tmp_path: Path) 
     assert "held-out test items" in here.pages.page(log)
 
 
+@pytest.mark.parametrize(
+    "text", ["[" * 2000, "{", "[]", '{"train": {"target": {"made": "x"}}}']
+)
+def test_damaged_counts_are_named_and_the_run_is_shown(
+    tmp_path: Path, project: Project, text: str
+) -> None:
+    state = tmp_path / ".skilltrail"
+    state.mkdir()
+    (state / "usage.json").write_text(text, encoding="utf-8")
+    told = live(tmp_path).state(None)
+    assert (state / "usage.json").as_posix() in told["fault"]
+    assert told["usage"] is None
+
+
 def test_an_empty_project_has_a_page_too(tmp_path: Path) -> None:
     status, _, body = ask(guard(tmp_path), "/", OWN)
     assert status == 200
@@ -334,10 +347,13 @@ def test_no_process_is_stopped_that_was_started_elsewhere(tmp_path: Path) -> Non
     """A mark may come from another host or a container, where its process id meant another."""
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
-        process = psutil.Process(bystander.pid)
-        elsewhere = Owner("elsewhere", process.pid, process.create_time()).to_json()
+        here = process_of(bystander.pid)
+        other = (("boot", "another"), ("namespace", "pid:[1]"), ("ticks", 1), ("ticks", -1))
+        others = [{**here.to_json(), name: value} for name, value in other]
+        unsigned = {"host": here.host, "pid": here.pid, "started": 1.0}  # by an older version
+        none = [{**here.to_json(), "pid": 0}, {**here.to_json(), "pid": -1}, None, "[" * 2000]
         mark = tmp_path / "ui.json"
-        for owner in (elsewhere, {**elsewhere, "pid": 0}, {**elsewhere, "pid": -1}, None):
+        for owner in (*others, unsigned, *none):
             mark.write_text(json.dumps({"command": ["dvc"], "owner": owner}), encoding="utf-8")
             runner = Runner(tmp_path, tmp_path)
             assert not runner.stop()

@@ -9,9 +9,11 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 
 from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.held import clear_left, hold
 
 
 @contextmanager
@@ -40,10 +42,12 @@ def refused(error: OSError) -> SkilltrailError:
     return SkilltrailError(named, reason, "Nothing kept is lost: see to it, then run again")
 
 
-def write_atomic(path: Path, text: str) -> None:
+def write_atomic(path: Path, text: str, *, synced: bool = True) -> None:
     """Write `text` to `path` as UTF-8 with LF, by a temporary file beside it and a rename.
 
     A link at `path` is replaced and never written through, so a cached original stays whole.
+    What killed writers of `path` left beside it goes. Not `synced`: a power cut may leave the
+    older text, for figures that are written often.
 
     Raises:
         SkilltrailError: the file cannot be written (folder, permissions, space); what stood
@@ -52,15 +56,18 @@ def write_atomic(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(text)
+        clear_left(path.parent.glob(f".{escape(path.name)}.*.tmp"))
+        with os.fdopen(hold(temporary), "wb") as file:
+            try:
+                file.write(text.encode("utf-8"))
                 file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(path.parent)
+                if synced:
+                    os.fsync(file.fileno())
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        if synced:
+            _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -17,9 +17,8 @@ from fractions import Fraction
 from functools import partial
 from pathlib import Path
 
+from skilltrail.core.files import writing
 from skilltrail.models.client.budget import Account, Amount
-from skilltrail.store.errors import unwritable
-from skilltrail.store.files import make_folder
 
 
 class Accounts:
@@ -54,12 +53,10 @@ def note(ledger: Path, role: str, change: Amount) -> None:
         SkilltrailError: the ledger cannot be written.
     """
     row = {"role": role, "calls": change.calls, "tokens": change.tokens, "usd": str(change.usd)}
-    make_folder(ledger.parent)
-    try:
+    with writing(ledger):
+        ledger.parent.mkdir(parents=True, exist_ok=True)
         with ledger.open("a", encoding="utf-8", newline="\n") as file:
             file.write(f"\n{json.dumps(row)}")  # begins anew after a line that a crash cut
-    except OSError as error:
-        raise unwritable(ledger, error) from error
 
 
 def spent_in(ledger: Path, role: str) -> Amount:

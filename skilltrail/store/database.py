@@ -17,13 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.store.errors import explain, not_ours, unwritable
-from skilltrail.store.files import make_folder
+from skilltrail.core.files import writing
+from skilltrail.store.errors import explain, not_ours
 
 FILE = "store.db"
 VERSION = 1
 
 # shards: digests of export files whose every fact is in `facts`.
+# claims.started: seconds since the epoch, for people; who lives is asked of the kernel.
 # dropped: gaps that a person asked to try again; an old export must not bring them back.
 _SCHEMA = """
 CREATE TABLE facts (
@@ -126,16 +127,12 @@ class Turn:
             SkilltrailError: the system refused the lock file.
         """
         self._path = path.with_suffix(".lock")
-        try:
+        with writing(self._path):
             self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise unwritable(self._path, error) from error
 
     def __enter__(self) -> None:
-        try:
+        with writing(self._path):
             fcntl.flock(self._file, fcntl.LOCK_EX)
-        except OSError as error:
-            raise unwritable(self._path, error) from error
 
     def __exit__(self, *exc: object) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -152,7 +149,8 @@ def prepare(path: Path, busy_s: float) -> None:
         FaultError: the file is no database.
         UsageError: a newer version of this software wrote it.
     """
-    make_folder(path.parent)
+    with writing(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
     # Before SQLite gives the mode of a read-only store to a log that then outlasts it.
     locked = read_only(path)
     if locked:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from skilltrail.core.errors import FaultError, SkilltrailError
-from skilltrail.core.files import unwritable as unwritable
 
 _KEPT = "Every fact stored before this is kept"
 _ASIDE = (

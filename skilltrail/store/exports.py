@@ -9,18 +9,18 @@ bytes, and a new fact changes one shard.
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
 from skilltrail.core.canon import canonical, loaded
 from skilltrail.core.errors import FaultError, SkilltrailError
-from skilltrail.core.files import write_atomic
-from skilltrail.store.errors import unwritable
+from skilltrail.core.files import write_atomic, writing
 from skilltrail.store.facts import FactStore
-from skilltrail.store.files import make_folder, write_synced
 from skilltrail.store.protocol import KINDS, Fact, Store
 
 SHARD_BYTES = 4_000_000
@@ -76,14 +76,15 @@ def export_shards(
             "Run the stage again",
         )
     draft = folder.with_name(f".{folder.name}.draft")
-    _clear(draft)
-    make_folder(draft)
-    try:
-        digests = _write_shards(store, wanted, prefix_length(sizes, shard_bytes), draft)
-        make_folder(folder)
-        _swap(draft, folder, set(digests))
-    finally:
+    with writing(folder):
         _clear(draft)
+        draft.mkdir(parents=True)
+        try:
+            digests = _write_shards(store, wanted, prefix_length(sizes, shard_bytes), draft)
+            folder.mkdir(exist_ok=True)
+            _swap(draft, folder, set(digests))
+        finally:
+            _clear(draft)
     if isinstance(store, FactStore):
         store.remember_shards(digests.values())
     return len(wanted)
@@ -155,33 +156,33 @@ def _write_shards(store: Store, keys: list[str], length: int, draft: Path) -> di
     for prefix, facts in groupby(store.facts(keys), key=lambda fact: fact.key[:length]):
         data = b"".join(map(line_of, facts))
         name = f"shard-{prefix}.jsonl" if length else "shard.jsonl"
-        write_synced(draft / name, data)
+        _write_synced(draft / name, data)
         digests[name] = hashlib.sha256(data).hexdigest()
     if not digests:
         # An output folder must exist, and tools forget empty ones.
-        write_synced(draft / "shard.jsonl", b"")
+        _write_synced(draft / "shard.jsonl", b"")
         digests["shard.jsonl"] = hashlib.sha256(b"").hexdigest()
     return digests
 
 
+def _write_synced(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def _swap(draft: Path, folder: Path, names: set[str]) -> None:
-    try:
-        for name in sorted(names):
-            (draft / name).replace(folder / name)
-        for path in folder.iterdir():
-            if path.name not in names:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-    except OSError as error:
-        raise unwritable(folder, error) from error
+    for name in sorted(names):
+        (draft / name).replace(folder / name)
+    for path in folder.iterdir():
+        if path.name not in names:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _clear(draft: Path) -> None:
-    try:
+    with suppress(FileNotFoundError):
         shutil.rmtree(draft)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise unwritable(draft, error) from error
 
 
 def drop_kind(folder: Path, kind: str) -> int:

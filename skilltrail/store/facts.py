@@ -158,6 +158,7 @@ class FactStore(FactReader):
             self._claims.give_back_all()
         finally:
             self._writer.close()
+            self._claims.close()
             super().close()
 
     async def _lead(

@@ -1,8 +1,9 @@
 """One lock per run, held by the kernel for as long as its process lives.
 
 The lock is `flock` on a file whose text says who holds it. The kernel frees it when the holder
-dies, so a killed run never blocks the next one; text left by a dead holder is reported to the
-journal as reclaimed. Text of another host is not overruled, since the kernel here cannot know.
+dies, so a killed run never blocks the next one, in another container of this host either; text
+left by a dead holder is reported to the journal as reclaimed. Text of another host is not
+overruled, since the kernel here cannot know.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from skilltrail.core.canon import loaded
 from skilltrail.core.errors import SkilltrailError
-from skilltrail.store.errors import unwritable
-from skilltrail.store.files import make_folder
+from skilltrail.core.files import writing
 from skilltrail.store.ops import NullOps, Ops
 from skilltrail.store.owner import Owner, this_process
 
@@ -46,11 +47,9 @@ async def run_lock(
             another host for `foreign_wait_s`.
     """
     ops = NullOps() if ops is None else ops
-    make_folder(path.parent)
-    try:
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise unwritable(path, error) from error
     try:
         await _acquire(file, path, waiting, timeout_s)
         await _wait_for_foreign(file, path, foreign_wait_s)
@@ -70,16 +69,16 @@ async def _acquire(
     file: int, path: Path, waiting: Callable[[Owner | None], None], timeout_s: float | None
 ) -> None:
     give_up = None if timeout_s is None else time.monotonic() + timeout_s
-    told = False
+    attempts = 0
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
             holder = _signature(file)
-        if not told:
+        attempts += 1
+        if attempts == 2:  # once may be somebody who only asked whether it is held
             waiting(holder)
-            told = True
         if give_up is not None and time.monotonic() >= give_up:
             raise SkilltrailError(
                 f"The same run is already on and holds {path}",
@@ -91,7 +90,7 @@ async def _acquire(
 
 async def _wait_for_foreign(file: int, path: Path, foreign_wait_s: float) -> None:
     give_up = time.monotonic() + foreign_wait_s
-    while (holder := _signature(file)) is not None and holder.is_foreign:
+    while (holder := _signature(file)) is not None and holder.is_elsewhere:
         if time.monotonic() >= give_up:
             raise SkilltrailError(
                 f"The lock {path} belongs to another host",
@@ -104,15 +103,13 @@ async def _wait_for_foreign(file: int, path: Path, foreign_wait_s: float) -> Non
 def _signature(file: int) -> Owner | None:
     """Return who signed the lock file; None when it is empty or half written."""
     try:
-        return Owner.from_json(json.loads(os.pread(file, 4096, 0)))
+        return Owner.from_json(loaded(os.pread(file, 4096, 0)))
     except (ValueError, KeyError, TypeError):
         return None
 
 
 def _sign(file: int, path: Path, owner: Owner | None) -> None:
     text = "" if owner is None else json.dumps(owner.to_json()) + "\n"
-    try:
+    with writing(path):
         os.ftruncate(file, 0)
         os.pwrite(file, text.encode("utf-8"), 0)
-    except OSError as error:
-        raise unwritable(path, error) from error

@@ -16,8 +16,7 @@ from typing import Any
 
 from skilltrail.core.canon import cleaned, loaded
 from skilltrail.core.errors import SkilltrailError
-from skilltrail.store.errors import unwritable
-from skilltrail.store.files import make_folder
+from skilltrail.core.files import writing
 
 FILE = "ops.jsonl"
 
@@ -47,15 +46,10 @@ class Ops:
         self._append(("\n" + line if self._torn else line).encode("utf-8"))
 
     def _append(self, data: bytes) -> None:
-        make_folder(self.path.parent)
-        try:
-            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-            try:
-                written = os.write(file, data)
-            finally:
-                os.close(file)
-        except OSError as error:
-            raise unwritable(self.path, error) from error
+        with writing(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:
+                written = file.write(data)
         self._torn = written < len(data)
         if self._torn:
             raise SkilltrailError(

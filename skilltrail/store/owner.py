@@ -1,56 +1,53 @@
-"""Who holds a lock or a claim, and whether that process is provably dead.
+"""Which process signed something, and what can be known about it here.
 
-A process is named by host, pid and start time. It is dead when this very host has no such pid,
-has it as a zombie, or gave the pid to a process that started at another time. A process of
-another host is never called dead: nothing here can prove it.
+A process is named by what no clock moves: the kernel's boot, its pid namespace, its id there
+and the ticks after the boot at which it started. Source: proc(5), `stat` field 22, `boot_id`.
+Whether it still *holds* a file is asked of the kernel's lock (`skilltrail.core.held`), which
+answers for other containers on this kernel too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
 
-# Start times are read through the boot time, which shifts when the clock is set.
-_START_TOLERANCE_S = 2.0
-
 
 @dataclass(frozen=True)
 class Owner:
-    """One process. `started` is seconds since the epoch."""
+    """One process. Older versions signed without `boot`, `namespace` and `ticks`."""
 
     host: str
     pid: int
-    started: float
+    boot: str = ""
+    namespace: str = ""
+    ticks: int = -1
 
     @property
-    def is_foreign(self) -> bool:
-        return self.host != platform.node()
+    def is_elsewhere(self) -> bool:
+        """True where its kernel may be another one, so that ours cannot answer for it.
+
+        Another boot under this host's name is this host before it was started again.
+        """
+        return self.host != platform.node() and self.boot != _boot()
 
     @property
-    def is_dead(self) -> bool:
-        """True only when the process is provably gone."""
-        if self.is_foreign:
-            return False
-        try:
-            process = psutil.Process(self.pid)
-            if process.status() == psutil.STATUS_ZOMBIE:
-                return True
-            return abs(process.create_time() - self.started) > _START_TOLERANCE_S
-        except psutil.NoSuchProcess:
-            return True
-        except psutil.AccessDenied:
-            return False
+    def is_running(self) -> bool:
+        """True only when it is provably the process of that id here, and not a zombie."""
+        here = (self.boot, self.namespace) == (_boot(), _namespace())
+        return here and self.ticks == _started(self.pid) != -1
 
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
 
     def to_json(self) -> dict[str, Any]:
-        return {"host": self.host, "pid": self.pid, "started": self.started}
+        return asdict(self)
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Owner:
@@ -62,8 +59,41 @@ class Owner:
         pid = int(data["pid"])
         if pid <= 0:
             raise ValueError(f"no process has the id {pid}")
-        return Owner(str(data["host"]), pid, float(data["started"]))
+        boot, namespace = str(data.get("boot", "")), str(data.get("namespace", ""))
+        return Owner(str(data["host"]), pid, boot, namespace, int(data.get("ticks", -1)))
+
+
+def process_of(pid: int) -> Owner:
+    return Owner(platform.node(), pid, _boot(), _namespace(), _started(pid))
 
 
 def this_process() -> Owner:
-    return Owner(platform.node(), os.getpid(), psutil.Process().create_time())
+    return process_of(os.getpid())
+
+
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:  # not Linux
+        return platform.node()
+
+
+def _namespace() -> str:
+    try:
+        return os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def _started(pid: int) -> int:
+    """Return the ticks at which a process started; -1 where there is none, or a zombie."""
+    if not Path("/proc/self/stat").exists():  # not Linux
+        with contextlib.suppress(psutil.Error):
+            return round(psutil.Process(pid).create_time() * 100)
+        return -1
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return -1
+    state, *fields = text.rpartition(")")[2].split()
+    return -1 if state in "ZX" else int(fields[18])

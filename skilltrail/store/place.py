@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from skilltrail.core.errors import UsageError
+from skilltrail.store.owner import process_of
 
 STATE = ".skilltrail"
 
@@ -99,6 +100,6 @@ def _dvc_name(process: psutil.Process) -> str | None:
     """Return the process's name for `dvc_run` if it is DVC, told by its first words."""
     try:
         words = [Path(word).name for word in process.cmdline()[:3]]
-        return f"{process.pid}@{process.create_time():.2f}" if "dvc" in words else None
+        return f"{process.pid}@{process_of(process.pid).ticks}" if "dvc" in words else None
     except psutil.Error:
         return None

@@ -20,11 +20,14 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from skilltrail.store.files import make_folder, replace_file
+from skilltrail.core.canon import loaded
+from skilltrail.core.errors import FaultError
+from skilltrail.core.files import write_atomic
 from skilltrail.store.place import Place, dvc_run
 
 SECTIONS = ("train", "evaluate")
@@ -33,13 +36,26 @@ _FLUSH_EVERY_S = 0.25
 
 
 def read_usage(path: Path) -> dict[str, Any] | None:
-    """Return the counts in a usage file; None where there is none or it is of another shape."""
+    """Return the counts in a usage file; None where there is none.
+
+    Raises:
+        FaultError: the file is torn, or holds something else.
+    """
     try:
-        data = json.loads(path.read_bytes())
-    except (FileNotFoundError, ValueError):
+        data = loaded(path.read_bytes())
+        for section in SECTIONS:
+            for counts in data[section].values():
+                Tally(counts)
+        Tally(data["total"])
+        return {"dvc_run": None, **data}
+    except FileNotFoundError:
         return None
-    expected = {*SECTIONS, "total", "dvc_run"}
-    return data if isinstance(data, dict) and expected <= data.keys() else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise FaultError(
+            f"The counts in {path} cannot be read",
+            f"damaged ({type(error).__name__}: {error})",
+            "Delete the file: the next `dvc repro` counts anew, and nothing else reads it",
+        ) from error
 
 
 class Tally:
@@ -171,8 +187,7 @@ class Meter:
         """
         text = json.dumps(self.snapshot(), indent=2) + "\n"
         for path in self._paths:
-            make_folder(path.parent)
-            replace_file(path, text.encode("utf-8"))
+            write_atomic(path, text, synced=False)
         self._flushed_at = time.monotonic()
 
     def _flush_at_times(self) -> None:
@@ -185,9 +200,12 @@ class Meter:
     def _begun(self) -> Tallies:
         """Return the counts to start from: the other section's where this run wrote them."""
         tallies = {section: {role: Tally() for role in ROLES} for section in SECTIONS}
-        before = read_usage(self._paths[0]) if self._section == "evaluate" else None
-        if before is not None and before["dvc_run"] == self._dvc_run:
-            tallies["train"] = {role: Tally(before["train"].get(role)) for role in ROLES}
+        if self._section == "evaluate":
+            with suppress(FaultError):  # figures of a file that tells nothing begin anew
+                before = read_usage(self._paths[0])
+                if before is not None and before["dvc_run"] == self._dvc_run:
+                    train = before["train"]
+                    tallies["train"] = {role: Tally(train.get(role)) for role in ROLES}
         return tallies
 
 

@@ -103,20 +103,22 @@ class Live:
     def state(self, name: str | None) -> dict[str, Any]:
         """Return what is on, in JSON."""
         log = self._log(name)
-        told: dict[str, Any] = {"fault": None}
+        fault, events, usage = None, [], None
         try:
             events = [] if log is None else log.events()
+            usage = watch.usage(self.place)
         except SkilltrailError as error:
-            events, told = [], {"fault": str(error)}
+            fault = str(error)
         running = log is not None and log.running
-        return told | {
+        return {
+            "fault": fault,
             "run": None if log is None else log.name,
             "runs": [[one.name, one.running] for one in watch.logs(self.place)],
             "running": running,
             "events": len(events),
             "revision": None if log is None else watch.revision(self.place, log),
             "now": watch.now(events, running=running),
-            "usage": watch.usage(self.place),
+            "usage": usage,
             "process": self.runner.state(),
         }
 

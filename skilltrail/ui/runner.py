@@ -20,12 +20,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
-
+from skilltrail.core.canon import loaded
 from skilltrail.core.errors import UsageError
-from skilltrail.core.files import write_atomic
-from skilltrail.store.errors import unwritable
-from skilltrail.store.owner import Owner
+from skilltrail.core.files import write_atomic, writing
+from skilltrail.store.owner import Owner, process_of
 
 CHILD = Path(__file__).with_name("child.py")
 LINES, TAIL_CHARS, MOST_READ_BYTES = 30, 16_000, 1_000_000
@@ -64,13 +62,12 @@ class Runner:
     @contextmanager
     def _sole(self) -> Iterator[None]:
         """Let one request at a time look and start, whatever server it comes to."""
-        try:
+        with writing(self._lock):
             self._lock.parent.mkdir(parents=True, exist_ok=True)
-            with self._lock.open("wb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                yield
-        except OSError as error:
-            raise unwritable(self._lock, error) from error
+            lock = self._lock.open("wb")
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _start(self, arguments: Sequence[str]) -> None:
         # An inherited DVC_ROOT would send DVC to another repository.
@@ -85,11 +82,8 @@ class Runner:
                 start_new_session=True,
                 env=environ | {"NO_COLOR": "1"},
             )
-        started = psutil.Process(self._child.pid).create_time()
-        record = {
-            "command": ["dvc", *arguments],
-            "owner": Owner(os.uname().nodename, self._child.pid, started).to_json(),
-        }
+        owner = process_of(self._child.pid).to_json()
+        record = {"command": ["dvc", *arguments], "owner": owner}
         write_atomic(self._mark, json.dumps(record) + "\n")
 
     def stop(self) -> bool:
@@ -115,7 +109,7 @@ class Runner:
         if self._child is not None and self._child.poll() is not None:
             return None
         last = self._last()
-        if last is None or last.owner.is_foreign or last.owner.is_dead:
+        if last is None or not last.owner.is_running:
             return None
         return last.owner
 
@@ -136,7 +130,7 @@ class Runner:
 
     def _last(self) -> Started | None:
         try:
-            record = json.loads(self._mark.read_bytes())
+            record = loaded(self._mark.read_bytes())
             return Started(list(map(str, record["command"])), Owner.from_json(record["owner"]))
         except (OSError, ValueError, KeyError, TypeError):
             return None

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skilltrail.core.canon import loaded
 from skilltrail.core.errors import FaultError
+from skilltrail.core.held import is_held
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.history.log.words import told
 from skilltrail.store.owner import Owner
 from skilltrail.store.place import Place
+from skilltrail.store.usage import read_usage
 
 EVENTS = "skills/events.jsonl"
 EVALUATION = "reports/out/evaluation.jsonl"
@@ -124,12 +126,12 @@ def tail(events: Sequence[Event]) -> list[str]:
 
 
 def usage(place: Place) -> Mapping[str, Any] | None:
-    """Return the calls and tokens of the last session, None where there are none."""
-    try:
-        found: Mapping[str, Any] = json.loads((place.state / "usage.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found
+    """Return the calls and tokens of the last session, None where there are none.
+
+    Raises:
+        FaultError: the file is damaged.
+    """
+    return read_usage(place.state / "usage.json")
 
 
 def _stage(event: Event) -> str | None:
@@ -139,9 +141,9 @@ def _stage(event: Event) -> str | None:
 
 
 def _is_held(lock: Path) -> bool:
-    """Return whether a live process has signed the lock; the kernel's lock is not touched."""
+    """Return whether a live process has signed the lock, or holds it in another container."""
     try:
-        owner = Owner.from_json(json.loads(lock.read_bytes()))
+        signed = Owner.from_json(loaded(lock.read_bytes()))
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return not owner.is_dead
+    return signed.is_running or is_held(lock)

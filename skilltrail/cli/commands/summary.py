@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from skilltrail.core.errors import UsageError
+from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.runtime.console import emit_json, say, table
@@ -104,7 +104,11 @@ def summarize(place: Place) -> dict[str, Any]:
         if not (place.workspace / path).exists():
             raise UsageError("skilltrail summary", f"no {path.as_posix()}", REMEDY)
     training = read_log(place.workspace / EVENTS)
-    usage = read_usage(place.state / "usage.json")
+    try:
+        usage = read_usage(place.state / "usage.json")
+    except FaultError as error:
+        usage = None
+        say(str(error))
     made_here = usage is not None and usage.get("run") == training[-1].id
     scores = json.loads((place.workspace / METRICS).read_text(encoding="utf-8"))
     check_scores(place.workspace, scores, training, made_here=made_here)
