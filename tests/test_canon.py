@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skilltrail.core.canon import canonical, value_of
-from skilltrail.models.backends.sdk import arguments
-from skilltrail.models.harness.events import Skipped, objects
+from skilltrail.models.client.foreign import arguments
+from skilltrail.models.harness.harness import Skipped, objects
 
 UNREADABLE = (
     '{"a": NaN}',

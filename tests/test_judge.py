@@ -378,7 +378,7 @@ def asked(
     """Let a judge that says `texts` score a case; return score, calls and counted replies."""
     lines = iter(texts)
     counted: list[Reply | None] = []
-    with FaultServer(say=lambda _: Answer(next(lines))) as server:
+    with FaultServer(say=lambda _: Answer(next(lines), output=1)) as server:
         abilities = ("schema",) if schema else ()
         options = replace(options_at("chat", server.url), abilities=abilities)
         model = open_model("judge", options, environ=KEYS)

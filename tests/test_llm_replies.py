@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skilltrail.core import schemas
-from skilltrail.models.client.backend import is_strict_schema
+from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
 from skilltrail.optimizers.llm.scan import scan
@@ -175,4 +175,4 @@ def test_no_reply_is_slow_to_read(text: str) -> None:
 
 @pytest.mark.parametrize("name", schemas.names("replies"))
 def test_each_schema_has_a_strict_form_for_providers(name: str) -> None:
-    assert is_strict_schema(asked_form(name))
+    assert is_closed(asked_form(name))

@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skilltrail.core.errors import BudgetError, ParamError
-from skilltrail.models.client.budget import Account, Amount, Budget, Limited, most_input_tokens
-from skilltrail.models.client.client import DoorModel
-from skilltrail.models.client.prices import price_of, price_table, require_price
-from skilltrail.models.client.usage import Price, Tally, added
+from skilltrail.models.client.budget import (
+    Account,
+    Amount,
+    Budget,
+    BudgetedModel,
+    most_input_tokens,
+)
+from skilltrail.models.client.client import ModelClient
+from skilltrail.models.client.prices import Price, price_of, price_table, require_price
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import BudgetOptions, PriceOptions, RoleOptions
@@ -82,10 +87,10 @@ def test_a_call_waits_for_what_another_may_give_back() -> None:
     asyncio.run(run())
 
 
-def open_at(server: FaultServer, budget: BudgetOptions, **changes: object) -> DoorModel:
+def open_at(server: FaultServer, budget: BudgetOptions, **changes: object) -> ModelClient:
     options = replace(options_at("chat", server.url), budget=budget, workers=8, **changes)
     model = open_model("target", options, environ=KEYS)
-    assert isinstance(model, DoorModel)
+    assert isinstance(model, ModelClient)
     return model
 
 
@@ -142,13 +147,6 @@ def test_an_unknown_price_under_a_money_limit_is_an_error_before_the_start() -> 
     assert require_price("target", priced) == Price.of(1, 2)
 
 
-def test_an_unknown_price_is_said_and_never_zero() -> None:
-    tally = Tally()
-    tally.count_made({"input": 1_000_000, "output": 0})
-    assert tally.to_json(None)["cost_usd"] is None
-    assert tally.to_json(Price.of(2, 3))["cost_usd"] == 2.0
-
-
 def test_prices_are_found_by_name_and_by_dated_release() -> None:
     listed = price_table()["gpt-4o"]
     for model in ("gpt-4o", "gpt-4o-2024-08-06"):
@@ -198,17 +196,6 @@ def test_an_image_is_part_of_the_worst_case() -> None:
     assert most_input_tokens(Request(messages=(message,))) > 10_000
 
 
-def test_usage_adds_up_and_tells_made_from_reused() -> None:
-    tally = Tally()
-    tally.count_made({"input": 3, "output": 1, "cached": 2, "reasoning": 1})
-    tally.count_reused({"input": 5, "output": 2})
-    tally.count_failed()
-    found = tally.to_json(None)
-    assert (found["made"], found["failed"], found["reused"]) == (2, 1, 1)
-    assert tally.tokens == {"input": 3, "output": 1, "cached": 2, "written": 0, "reasoning": 1}
-    assert added(tally.tokens, tally.reused_tokens)["input"] == 8
-
-
 def test_what_was_spent_before_counts() -> None:
     def never(call: Call) -> Fault:
         raise AssertionError(call)
@@ -247,7 +234,7 @@ def test_a_model_in_this_process_is_held_to_its_budget(
     limits: BudgetOptions, most: int
 ) -> None:
     inner = Counting()
-    model = Limited(inner, Budget("target", limits, Price.of(0, 0)), 4)
+    model = BudgetedModel(inner, Budget("target", limits, Price.of(0, 0)), 4)
 
     async def ask_all() -> None:
         await asyncio.gather(*(model.complete(Request(prompt="hi")) for _ in range(40)))

@@ -17,8 +17,9 @@ import psutil
 import pytest
 
 from skilltrail.core.errors import ParamError
+from skilltrail.models.client.foreign import count
 from skilltrail.models.errors import GaveUp, ModelConfigError, TimedOut, Transient
-from skilltrail.models.harness.events import count, last_text
+from skilltrail.models.harness.harness import last_text
 from skilltrail.models.protocol import File, Message, Part, Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import (
@@ -356,4 +357,4 @@ def test_what_an_sdk_does_not_take_is_refused(other: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("told", [-5, 10**300, 1.5, "7", None, [1]])
 def test_tokens_that_no_program_can_have_used_count_as_none(told: Any) -> None:
-    assert count({"tokens": told}, "tokens") == 0
+    assert count({"tokens": told}, "tokens") is None

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skilltrail.models.client.budget import Account
 from skilltrail.models.client.classify import retry_after_s
-from skilltrail.models.client.client import DoorModel
 from skilltrail.models.client.limiter import Limiter
 from skilltrail.models.client.retry import backoff_s, wait_before_retry
 from skilltrail.models.errors import GaveUp, ModelConfigError, RateLimited, TimedOut, Transient
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import open_model
-from skilltrail.params.model_options import RetryOptions
+from skilltrail.params.model_options import BudgetOptions, RetryOptions
 from tests.fault_server import Call, Fault, FaultServer
 from tests.role_options import FAST, KEYS, options_at
 
@@ -66,12 +66,14 @@ def test_a_dead_endpoint_ends_the_run_with_the_cause_long_before_each_call_gave_
 
     async def ask() -> tuple[list[Reply | BaseException], int]:
         options = replace(options_at("chat", url), workers=16, retry=policy)
-        model = open_model("target", options, environ=KEYS)
-        assert isinstance(model, DoorModel)
+        # What a budget counts is what was sent.
+        account = Account()
+        options = replace(options, budget=BudgetOptions(calls=10**6))
+        model = open_model("target", options, environ=KEYS, account=account)
         tasks = (model.complete(ASK) for _ in range(100))
         found = await asyncio.gather(*tasks, return_exceptions=True)
         await model.close()
-        return found, model.tally.made
+        return found, account.spent.calls
 
     found, made = asyncio.run(ask())
     assert all(isinstance(error, GaveUp) for error in found)

@@ -74,6 +74,15 @@ def value_of(text: str) -> Any:
         )
     except RecursionError as error:
         raise ValueError("the value is nested too deeply") from error
+    return shallow(value)
+
+
+def shallow(value: Any) -> Any:
+    """Return a JSON value.
+
+    Raises:
+        ValueError: it is nested too deeply.
+    """
     level = [value]
     for _ in range(_MAX_DEPTH):
         level = [inner for outer in level for inner in _inside(outer)]

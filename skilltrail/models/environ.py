@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from io import StringIO
 from pathlib import Path
+
+from dotenv.parser import parse_stream
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.redact import Redactor, secret_values
-
-_QUOTES = ("'", '"')
 
 
 def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
@@ -21,21 +22,14 @@ def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
         UsageError: a line is none of these; its content is not repeated in the message.
     """
     values: dict[str, str] = {}
-    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
-        stripped = line.strip().removeprefix("export ").strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        key, equals, value = stripped.partition("=")
-        if not equals or not key.strip().isidentifier():
-            raise UsageError(f"{name}, line {number}", "not NAME=value", "Write NAME=value")
-        values[key.strip()] = _unquoted(value.strip())
+    for found in parse_stream(StringIO(text.removeprefix("\ufeff"))):
+        bad = found.error or (found.key is not None and found.value is None)
+        if bad or (found.key is not None and not found.key.isidentifier()):
+            line = found.original.line
+            raise UsageError(f"{name}, line {line}", "not NAME=value", "Write NAME=value")
+        if found.key is not None and found.value is not None:
+            values[found.key] = found.value
     return values
-
-
-def _unquoted(value: str) -> str:
-    if len(value) >= 2 and value[0] in _QUOTES and value[-1] == value[0]:
-        return value[1:-1]
-    return value.split(" #", 1)[0].rstrip()
 
 
 def environment(root: Path | None = None) -> Mapping[str, str]:

@@ -6,7 +6,8 @@
     ├── RateLimited          too many requests; `retry_after_s` when the provider said so
     ├── Transient            the network or the provider failed; worth another attempt
     │   ├── TimedOut         one whole call used up its time; another attempt may as well
-    │   └── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
+    │   ├── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
+    │   └── LostText         no text, though output came; asked again, then missing
     ├── TooLong              the request exceeds the model's context: the item's own outcome
     ├── Unjudged             the judge gave no score that can be used: missing
     └── UnseenRequest        the replay backend has no record of this request
@@ -52,6 +53,10 @@ class TimedOut(Transient):
 
 
 class EmptyCompletion(Transient):
+    pass
+
+
+class LostText(Transient):
     pass
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.models.client.identity import provider_label, resolved_api
 from skilltrail.models.client.prices import price_of
-from skilltrail.models.errors import EmptyCompletion, ModelError, TooLong
+from skilltrail.models.environ import redactor
+from skilltrail.models.errors import EmptyCompletion, TooLong
 from skilltrail.models.protocol import Decoding, Request
-from skilltrail.models.registry import open_model
+from skilltrail.models.registry import key_env_of, open_model, warning_of
 from skilltrail.params.model_options import RetryOptions, RoleOptions
 
 _ASK = Request(
@@ -31,6 +32,7 @@ class ProbeResult:
         abilities: of schema, tools, vision: what the role counts on.
         priced: whether the role's price is known.
         problem: what is wrong and what to do; "" when all is well.
+        warning: what is not wrong and had better be otherwise, or "".
     """
 
     role: str
@@ -42,6 +44,7 @@ class ProbeResult:
     abilities: tuple[str, ...]
     priced: bool
     problem: str
+    warning: str = ""
 
     @property
     def ok(self) -> bool:
@@ -54,7 +57,8 @@ async def probe(
     """Make one call with the role's own settings, without retries, and say what came of it.
 
     A setting that the provider refuses shows here, before any money is spent. A reply cut by
-    its cap, or one all reasoning, still proves that the role works.
+    its cap still proves that the role works; one that ended without a text does not. Secrets
+    are taken out of all texts.
     """
     answered, problem = "", ""
     abilities: tuple[str, ...] = ()
@@ -68,18 +72,21 @@ async def probe(
             answered = options.model
         finally:
             await model.close()
-    except (ModelError, SkilltrailError) as error:
+    except SkilltrailError as error:
         problem = str(error)
     api, why = resolved_api(options)
     speaks = options.backend in ("openai", "azure", "vllm", "minimax")
+    key_env, warning = key_env_of(options), warning_of(role, options)
+    hide = redactor(environ, () if key_env is None else (key_env,)).text
     return ProbeResult(
         role=role,
         backend=options.backend,
         provider=provider_label(options),
-        model=options.model,
+        model=hide(options.model),
         api=f"{api} ({why})" if speaks else "",
-        answered=answered,
+        answered=hide(answered),
         abilities=abilities,
         priced=price_of(role, options) is not None,
-        problem=problem,
+        problem=hide(problem),
+        warning="" if warning is None else warning,
     )

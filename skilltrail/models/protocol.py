@@ -188,10 +188,11 @@ class Reply:
         tool_calls: each {"id", "name", "arguments": dict}.
         model: the model's name as the provider returned it.
         usage: token counts: `input`, `output`, `cached` and `written` (of input: read from a
-            cache, put into one), `reasoning` (of output).
+            cache, put into one), `reasoning` (of output). What is not known is not in it.
         attempts: how many calls were paid for to get it (failed ones included).
         extra: what an agent harness adds (JSON): `actions`, each {"name", "input", "output",
             "exit_code"}; `files`, name -> base64; `skipped_events`.
+        blocks: kinds of output that came besides text, calls and a refusal; never recorded.
     """
 
     text: str
@@ -201,6 +202,7 @@ class Reply:
     usage: Mapping[str, int] = field(default_factory=dict)
     attempts: int = 1
     extra: Mapping[str, Any] = field(default_factory=dict)
+    blocks: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         data: dict[str, Any] = {

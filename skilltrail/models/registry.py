@@ -8,14 +8,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from skilltrail.core.errors import ParamError
 from skilltrail.core.redact import Redactor, secret_values
 from skilltrail.models.backends.replay import Records, ReplayModel
-from skilltrail.models.client.backend import Wire
-from skilltrail.models.client.budget import Account, Budget, Limited
+from skilltrail.models.client.backend import Backend
+from skilltrail.models.client.budget import Account, Budget, BudgetedModel
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.client.client import DoorModel, Settings
+from skilltrail.models.client.client import ModelClient, Settings
 from skilltrail.models.client.identity import (
     identity_of,
     own_decoding,
@@ -23,22 +25,22 @@ from skilltrail.models.client.identity import (
     resolved_api,
 )
 from skilltrail.models.client.prices import price_of, require_price
-from skilltrail.models.client.retry import lane_for
+from skilltrail.models.client.retry import endpoint_state
 from skilltrail.models.environ import environment
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Model
 from skilltrail.params.model_options import HARNESS_BACKENDS, RoleOptions
 
-# Module and function of each backend: (role's options, endpoint, environment) -> Wire.
-WIRES: Mapping[str, str] = {
-    "openai": "skilltrail.models.backends.openai_clients:openai_wire",
-    "azure": "skilltrail.models.backends.azure:azure_wire",
-    "anthropic": "skilltrail.models.backends.anthropic_clients:anthropic_wire",
-    "vllm": "skilltrail.models.backends.openai_clients:vllm_wire",
-    "minimax": "skilltrail.models.backends.openai_clients:minimax_wire",
-    "exec": "skilltrail.models.harness.generic:exec_wire",
-    "codex_exec": "skilltrail.models.harness.codex:codex_wire",
-    "claude_exec": "skilltrail.models.harness.claude:claude_wire",
+# Module and function of each backend: (role's options, endpoint, environment) -> Backend.
+FACTORIES: Mapping[str, str] = {
+    "openai": "skilltrail.models.backends.openai_clients:openai_backend",
+    "azure": "skilltrail.models.backends.azure:azure_backend",
+    "anthropic": "skilltrail.models.backends.anthropic_messages:anthropic_backend",
+    "vllm": "skilltrail.models.backends.openai_clients:vllm_backend",
+    "minimax": "skilltrail.models.backends.openai_clients:minimax_backend",
+    "exec": "skilltrail.models.harness.generic:exec_backend",
+    "codex_exec": "skilltrail.models.harness.codex:codex_backend",
+    "claude_exec": "skilltrail.models.harness.claude:claude_backend",
 }
 USUAL_KEY = {
     "openai": "OPENAI_API_KEY",
@@ -54,7 +56,7 @@ _HARNESS_ABILITIES = {
 _DEFAULT_WORKERS = 16
 _DEFAULT_HARNESS_WORKERS = 2
 
-WireFactory = Callable[[RoleOptions, Endpoint, Mapping[str, str]], Wire]
+Factory = Callable[[RoleOptions, Endpoint, Mapping[str, str]], Backend]
 
 
 def open_model(
@@ -78,7 +80,7 @@ def open_model(
     if options.backend == "local":
         budget = Budget(role, options.budget, price_of(role, options), account)
         model = _local(options)
-        return model if budget.unlimited else Limited(model, budget, options.max_tokens)
+        return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:
             raise ParamError(f"{role}.backend", "replay without records", "Give it a store")
@@ -86,27 +88,26 @@ def open_model(
     price = require_price(role, options)
     variables = environment() if environ is None else environ
     endpoint = endpoint_of(role, options)
-    wire = _factory(options.backend)(options, endpoint, variables)
-    return wrap_wire(
-        role, options, wire, variables, Budget(role, options.budget, price, account)
-    )
+    backend = _factory(options.backend)(options, endpoint, variables)
+    budget = Budget(role, options.budget, price, account)
+    return client_of(role, options, backend, variables, budget)
 
 
-def wrap_wire(
+def client_of(
     role: str,
     options: RoleOptions,
-    wire: Wire,
+    backend: Backend,
     environ: Mapping[str, str],
     budget: Budget | None = None,
-) -> DoorModel:
-    """Put the door around a wire: how a backend of one's own becomes a `Model`."""
+) -> ModelClient:
+    """Put a client around a backend: how one of your own becomes a `Model`."""
     endpoint = endpoint_of(role, options)
     key = environ.get(endpoint.key_env, "") if endpoint.key_env is not None else ""
     workers = default_workers(options)
     named = () if endpoint.key_env is None else (endpoint.key_env,)
     place = f"{options.backend} {options.base_url} {options.azure.endpoint} {options.region}"
-    return DoorModel(
-        wire,
+    return ModelClient(
+        backend,
         Settings(
             endpoint=endpoint,
             identity=identity_of(options),
@@ -119,7 +120,7 @@ def wrap_wire(
             retry=options.retry,
             seeded=options.seed is not None or options.backend == "vllm",
         ),
-        lane_for(place, hashlib.sha256(key.encode("utf-8")).hexdigest(), workers),
+        endpoint_state(place, hashlib.sha256(key.encode("utf-8")).hexdigest(), workers),
         Budget(role, options.budget) if budget is None else budget,
         Redactor(secret_values(environ, named)),
     )
@@ -127,7 +128,28 @@ def wrap_wire(
 
 def endpoint_of(role: str, options: RoleOptions) -> Endpoint:
     """Return what messages say about a role's endpoint."""
-    return Endpoint(role, provider_label(options), options.model, key_env_of(options))
+    url = options.base_url if options.backend != "azure" else options.azure.endpoint
+    label, key_env = provider_label(options), key_env_of(options)
+    return Endpoint(role, label, options.model, key_env, "" if url is None else url)
+
+
+def warning_of(role: str, options: RoleOptions) -> str | None:
+    """Return a warning when the role's key would go over the network for all to read."""
+    endpoint = endpoint_of(role, options)
+    parts = urlsplit(endpoint.url)
+    if parts.scheme != "http" or endpoint.key_env is None or _is_loopback(parts.hostname):
+        return None
+    return (
+        f"{role}: the key in {endpoint.key_env} goes over plain http to {parts.hostname}: all "
+        "between here and there can read it. Use https, or a tunnel"
+    )
+
+
+def _is_loopback(host: str | None) -> bool:
+    try:
+        return host is not None and ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or str(host).endswith(".localhost")
 
 
 def key_env_of(options: RoleOptions) -> str | None:
@@ -147,20 +169,23 @@ def key_env_of(options: RoleOptions) -> str | None:
 def require_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
     """Return the role's key, or None when it needs none.
 
+    Blanks and line ends around it, which copying and files add, are no part of it.
+
     Raises:
-        ModelConfigError: the variable that should hold it is not set.
+        ModelConfigError: the variable that should hold it is not set, or holds what no key is.
     """
     if endpoint.key_env is None:
         return None
-    key = environ.get(endpoint.key_env)
-    if not key:
-        raise ModelConfigError(
-            endpoint.asked,
-            f"the environment variable {endpoint.key_env} is not set",
-            f"Set {endpoint.key_env} in the environment or in a .env file "
-            f"({endpoint.role}.key_env names the variable)",
-        )
-    return key
+    key = environ.get(endpoint.key_env, "").strip()
+    if key and key.isascii() and key.isprintable():
+        return key
+    found = "is not set" if not key else "holds a sign that cannot stand in a key"
+    raise ModelConfigError(
+        endpoint.asked,
+        f"the environment variable {endpoint.key_env} {found}",
+        f"Set {endpoint.key_env} in the environment or in a .env file "
+        f"({endpoint.role}.key_env names the variable)",
+    )
 
 
 def default_workers(options: RoleOptions) -> int:
@@ -199,16 +224,13 @@ def abilities_of(options: RoleOptions) -> frozenset[str]:
     return frozenset({"schema", "tools"}) if api == "chat" else frozenset()
 
 
-def _factory(backend: str) -> WireFactory:
-    module, name = WIRES[backend].split(":")
+def _factory(backend: str) -> Factory:
+    module, name = FACTORIES[backend].split(":")
     try:
-        factory: WireFactory = getattr(import_module(module), name)
+        factory: Factory = getattr(import_module(module), name)
     except ImportError as error:
-        raise ModelConfigError(
-            f"backend {backend}",
-            str(error),
-            "Install what it needs: pip install skilltrail[all]",
-        ) from error
+        remedy = "Install the package it names: pip install NAME"
+        raise ModelConfigError(f"backend {backend}", str(error), remedy) from error
     return factory
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skilltrail.models.client.prices import price_of
+from skilltrail.models.registry import warning_of
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.runtime.call_estimate import Size, call_ranges, steps_of, transfer_role
@@ -129,6 +130,8 @@ def _warnings(
         if role not in used:
             continue
         total = plan.totals(role)
+        if (warning := warning_of(role, options)) is not None:
+            said.append(warning)
         if price_of(role, options) is None:
             said.append(f"{role}: the price of {options.model!r} is unknown; see {role}.price")
         budget = options.budget

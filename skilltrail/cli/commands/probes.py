@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from skilltrail.cli.commands.checks import FAULT, OK, Check
+from skilltrail.cli.commands.checks import FAULT, OK, WARNING, Check
 from skilltrail.cli.commands.forecast import roles_of
 from skilltrail.models.probe import ProbeResult, probe
 from skilltrail.params.fields import Params
@@ -37,4 +37,6 @@ def _check(result: ProbeResult) -> Check:
     said.append(f"abilities {', '.join(result.abilities) if result.abilities else 'none'}")
     if not result.priced:
         said.append(f"its price is unknown ({result.role}.price)")
+    if result.warning:
+        return Check(name, WARNING, "; ".join([*said, result.warning]))
     return Check(name, OK, "; ".join(said))

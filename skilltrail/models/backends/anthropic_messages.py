@@ -1,4 +1,4 @@
-"""The Messages API by the official `anthropic` SDK.
+"""The Messages API by the official `anthropic` SDK: Anthropic, and all that speak it.
 
 The system text carries a cache mark, so that the skill is read once and then from the cache.
 Source: https://docs.anthropic.com/en/api/messages
@@ -6,30 +6,46 @@ Source: https://docs.anthropic.com/en/api/messages
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import anthropic
 
-from skilltrail.models.backends import sdk
-from skilltrail.models.client.backend import image_base64, model_name, without_reasoning
+from skilltrail.models.backends.sdk import HttpBackend, client_settings, present
+from skilltrail.models.backends.strict import anthropic_schema
+from skilltrail.models.client.backend import Backend, image_base64, model_name
 from skilltrail.models.client.classify import Endpoint
+from skilltrail.models.client.foreign import (
+    message_usage,
+    no_reply,
+    rows,
+    said_in,
+    text_of,
+    with_calls,
+)
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
+from skilltrail.models.registry import require_key
+from skilltrail.params.model_options import RoleOptions
 
-_FINISH = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tool",
-    "refusal": "refusal",
-}
+ANTHROPIC_URL = "https://api.anthropic.com"
 # The API wants a cap; this one stands where neither params nor environment set any.
 _DEFAULT_MAX_TOKENS = 4096
 # Smallest thinking budget that the API takes.
 _MIN_THINKING_TOKENS = 1024
 
 
-class AnthropicMessages:
+def anthropic_backend(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> Backend:
+    """Return the backend of Anthropic, or of `base_url`."""
+    url = ANTHROPIC_URL if options.base_url is None else options.base_url
+    key = require_key(endpoint, environ)
+    client = anthropic.AsyncAnthropic(base_url=url, **client_settings(anthropic, options, key))
+    return AnthropicMessages(client, options.model, endpoint, options.thinking)
+
+
+class AnthropicMessages(HttpBackend):
     """One call to `/v1/messages`."""
 
     def __init__(
@@ -38,84 +54,61 @@ class AnthropicMessages:
         model: str,
         endpoint: Endpoint,
         thinking: str = "server_default",
-        cache: bool = True,
     ) -> None:
-        self._client, self._model, self._endpoint = client, model, endpoint
-        self._thinking, self._cache = thinking, cache
+        super().__init__(anthropic, client, model, endpoint)
+        self._thinking = thinking
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
-        body = messages_body(request, decoding, self._thinking, self._cache)
-        message = await sdk.call(
-            anthropic,
-            self._endpoint,
-            lambda: self._client.messages.create(model=self._model, **body),
-        )
-        return self._reply(message)
-
-    async def close(self) -> None:
-        await self._client.close()
-
-    def _reply(self, message: Any) -> Reply:
-        content = getattr(message, "content", None)
-        if not isinstance(content, list):
-            raise sdk.malformed(self._endpoint, "no content in the message")
-        finish = _FINISH.get(str(message.stop_reason))
-        if finish is None:
-            raise sdk.malformed(self._endpoint, f"stop reason {message.stop_reason!r}")
-        text = "".join(block.text for block in content if block.type == "text")
-        calls = tuple(
-            {"id": block.id, "name": block.name, "arguments": dict(block.input)}
-            for block in content
-            if block.type == "tool_use"
-        )
-        return Reply(
-            text=without_reasoning(text),
-            finish=finish,
-            tool_calls=calls,
-            model=model_name(message.model),
-            usage=usage_of(message.usage),
-        )
+        body = messages_body(request, decoding, self._thinking)
+        return read_message(self.endpoint, await self.post("/v1/messages", body))
 
 
-def messages_body(
-    request: Request, decoding: Decoding, thinking: str, cache: bool
-) -> dict[str, Any]:
+def read_message(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
+    """Return the reply of a message.
+
+    Raises:
+        Refused, ModelError: there is none.
+    """
+    said = said_in(body.get("content"))
+    if said is None or body.get("content") is None:
+        raise no_reply(endpoint, body, "no content in the message")
+    uses = [b for b in rows(body["content"]) if b.get("type") == "tool_use"]
+    calls = [(use.get("id"), use.get("name"), use.get("input")) for use in uses]
+    said = replace(said, blocks=tuple(kind for kind in said.blocks if kind != "tool_use"))
+    model = model_name(text_of(body.get("model")))
+    return with_calls(endpoint, said, calls).reply(
+        endpoint, body.get("stop_reason"), model, message_usage(body.get("usage"))
+    )
+
+
+def messages_body(request: Request, decoding: Decoding, thinking: str) -> dict[str, Any]:
     """Return the body of a messages call, the model's name apart."""
     cap = _DEFAULT_MAX_TOKENS if decoding.max_tokens is None else decoding.max_tokens
-    body = sdk.present(
+    policy: dict[str, Any] | None = {"type": thinking}
+    if thinking == "server_default":
+        policy = None
+    elif thinking == "enabled":
+        policy = {"type": thinking, "budget_tokens": max(_MIN_THINKING_TOKENS, cap // 2)}
+    schema = None if request.schema is None else anthropic_schema(request.schema)
+    config = present(
+        effort=decoding.effort, format=schema and {"type": "json_schema", "schema": schema}
+    )
+    return present(
         max_tokens=cap,
-        system=_system(request.system, cache),
+        system=_system(request.system),
         messages=_messages(request),
         stop_sequences=list(decoding.stop) if decoding.stop else None,
         tools=[_tool(tool) for tool in request.tools] if request.tools else None,
+        temperature=decoding.temperature,
+        top_p=decoding.top_p,
+        thinking=policy,
+        output_config=config if config else None,
     )
-    extra = sdk.present(temperature=decoding.temperature, top_p=decoding.top_p)
-    if thinking == "enabled":
-        body["thinking"] = {
-            "type": "enabled",
-            "budget_tokens": max(_MIN_THINKING_TOKENS, cap // 2),
-        }
-    elif thinking == "disabled":
-        body["thinking"] = {"type": "disabled"}
-    config: dict[str, Any] = {}
-    if decoding.effort is not None:
-        config["effort"] = decoding.effort
-    if request.schema is not None:
-        config["format"] = {"type": "json_schema", "schema": dict(request.schema)}
-    if config:
-        body["output_config"] = config
-    if extra:
-        body["extra_body"] = extra  # the SDK's newer signatures no longer name these
-    return body
 
 
-def _system(text: str, cache: bool) -> list[dict[str, Any]] | None:
-    if not text:
-        return None
-    block: dict[str, Any] = {"type": "text", "text": text}
-    if cache:
-        block["cache_control"] = {"type": "ephemeral"}
-    return [block]
+def _system(text: str) -> list[dict[str, Any]] | None:
+    block = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
+    return [block] if text else None
 
 
 def _tool(tool: Any) -> dict[str, Any]:
@@ -162,19 +155,3 @@ def _block(part: Part) -> dict[str, Any]:
         return {"type": "text", "text": part.text}
     source = {"type": "base64", "media_type": part.image_type, "data": image_base64(part)}
     return {"type": "image", "source": source}
-
-
-def usage_of(usage: Any) -> dict[str, int]:
-    """Return token counts; tokens read from and written to a cache are part of the input here,
-    unlike in the API."""
-    if usage is None:
-        return {}
-    read = sdk.count(usage, "cache_read_input_tokens")
-    written = sdk.count(usage, "cache_creation_input_tokens")
-    return {
-        "input": sdk.count(usage, "input_tokens") + read + written,
-        "output": sdk.count(usage, "output_tokens"),
-        "cached": read,
-        "written": written,
-        "reasoning": 0,
-    }

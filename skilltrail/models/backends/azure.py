@@ -13,14 +13,13 @@ from urllib.parse import urlsplit
 import openai
 
 from skilltrail.core.errors import ParamError
-from skilltrail.models.backends.openai_clients import timeout_of, wire_for
-from skilltrail.models.backends.openai_wire import Dialect
-from skilltrail.models.backends.sdk import http_client
-from skilltrail.models.client.backend import Wire
+from skilltrail.models.backends.openai_clients import speaking_api
+from skilltrail.models.backends.sdk import client_settings
+from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Reply, Request
-from skilltrail.models.registry import default_workers, require_key
+from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
 
 TokenProvider = Callable[[], Awaitable[str]]
@@ -33,28 +32,26 @@ AZURE_HOSTS = (
 )
 
 
-def azure_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
-    """Return the wire to the role's own Azure endpoint and deployment."""
-    azure = options.azure
-    common: dict[str, Any] = {
+def azure_backend(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> Backend:
+    """Return the backend of the role's own Azure endpoint and deployment."""
+    azure, by_key = options.azure, options.azure.auth == "api_key"
+    key = require_key(endpoint, environ) if by_key else None
+    settings = client_settings(openai, options, key) | {
         "azure_endpoint": azure.endpoint,
         "azure_deployment": azure.deployment,
         "api_version": azure.api_version,
-        "timeout": timeout_of(options),
-        "max_retries": 0,
-        "http_client": http_client(openai, default_workers(options)),
     }
-    dialect = Dialect(cap="max_completion_tokens")
-    if azure.auth == "api_key":
-        key = require_key(endpoint, environ)
-        client = openai.AsyncAzureOpenAI(api_key=key, **common)
-        return wire_for(client, options, endpoint, dialect)
-    require_azure_host(endpoint.role, str(azure.endpoint))
-    credential = credential_for(options)
-    client = openai.AsyncAzureOpenAI(
-        azure_ad_token_provider=token_provider(credential, options, endpoint), **common
-    )
-    return SignedIn(wire_for(client, options, endpoint, dialect), credential)
+    credential: Any = None
+    if not by_key:
+        require_azure_host(endpoint.role, str(azure.endpoint))
+        credential = credential_for(options)
+        del settings["api_key"]
+        settings["azure_ad_token_provider"] = token_provider(credential, options, endpoint)
+    client = openai.AsyncAzureOpenAI(**settings)
+    backend = speaking_api(client, options, endpoint, "max_completion_tokens")
+    return backend if credential is None else SignedIn(backend, credential)
 
 
 def require_azure_host(role: str, url: str) -> None:
@@ -116,14 +113,14 @@ def token_provider(credential: Any, options: RoleOptions, endpoint: Endpoint) ->
 
 
 class SignedIn:
-    """A wire that owns a credential and closes it."""
+    """A backend that owns a credential and closes it."""
 
-    def __init__(self, wire: Wire, credential: Any) -> None:
-        self._wire, self._credential = wire, credential
+    def __init__(self, backend: Backend, credential: Any) -> None:
+        self._backend, self._credential = backend, credential
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
-        return await self._wire.send(request, decoding)
+        return await self._backend.send(request, decoding)
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._backend.close()
         await self._credential.close()

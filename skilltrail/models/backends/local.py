@@ -23,6 +23,8 @@ from skilltrail.core.canon import clean, cleaned
 from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.llama import Instance, pin_boundary
 from skilltrail.models.backends.weights import Weights, find_weights
+from skilltrail.models.client.client import answered, lost_text
+from skilltrail.models.client.foreign import beside, text_of
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Message, Reply, Request
 
@@ -205,13 +207,19 @@ def _message(message: Message) -> dict[str, str]:
 
 def _reply(answer: Mapping[str, Any], model: str) -> Reply:
     choice, usage = answer["choices"][0], answer["usage"]
-    text = choice["message"]["content"] if "message" in choice else choice["text"]
+    said = choice.get("message", choice)
+    text = text_of(said.get("content", said.get("text")))
     counts = {
         "input": usage["prompt_tokens"],
         "output": usage["completion_tokens"],
         "cached": usage["prompt_tokens_details"]["cached_tokens"],
     }
-    return Reply(text or "", finish=choice["finish_reason"], model=model, usage=counts)
+    reply = answered(
+        Reply(text, choice["finish_reason"], model=model, usage=counts, blocks=beside(said))
+    )
+    if reply.blocks and not reply.text:
+        raise lost_text("call to the local model", reply.blocks)
+    return reply
 
 
 def _usable_cores() -> int:

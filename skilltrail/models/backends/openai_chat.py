@@ -6,76 +6,58 @@ themselves. Source: https://platform.openai.com/docs/api-reference/chat
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import openai
 
-from skilltrail.models.backends import sdk
-from skilltrail.models.backends.openai_wire import Dialect, OpenAIWire, named_schema, usage_of
-from skilltrail.models.client.backend import (
-    cut_at_stop,
-    image_url,
-    model_name,
-    without_reasoning,
+from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
+from skilltrail.models.backends.strict import openai_schema
+from skilltrail.models.client.backend import image_url, model_name
+from skilltrail.models.client.classify import Endpoint, classify, malformed
+from skilltrail.models.client.foreign import (
+    Said,
+    beside,
+    count,
+    ended,
+    holds,
+    mapping,
+    no_reply,
+    rows,
+    said_in,
+    text_of,
+    usage_of,
+    with_calls,
 )
-from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Message, Reply, Request
 
-# Words for the same ends at the providers that copy this protocol.
-FINISH = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "length": "length",
-    "max_tokens": "length",
-    "tool_calls": "tool",
-    "function_call": "tool",
-    "content_filter": "refusal",
-    "sensitive": "refusal",
-}
 
+class OpenAIChat(HttpBackend):
+    """One call to `/chat/completions`.
 
-class OpenAIChat(OpenAIWire):
-    """One call to `/chat/completions`."""
+    A compatible provider may differ in `cap`, the field that carries `max_tokens`, and in
+    `extra`, fields sent with every call.
+    """
+
+    def __init__(
+        self,
+        client: openai.AsyncOpenAI,
+        model: str,
+        endpoint: Endpoint,
+        cap: str = "max_tokens",
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(openai, client, model, endpoint)
+        self.cap, self.extra = cap, {} if extra is None else extra
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
-        body = chat_body(request, decoding, self.dialect)
-        completion = await sdk.call(
-            openai,
-            self.endpoint,
-            lambda: self.client.chat.completions.create(model=self.model, **body),
-        )
-        return self._reply(completion)
-
-    def _reply(self, completion: Any) -> Reply:
-        choices = getattr(completion, "choices", None)
-        if not choices or getattr(choices[0], "message", None) is None:
-            raise sdk.malformed(self.endpoint, "no choice in the completion")
-        choice, message = choices[0], choices[0].message
-        calls = tuple(
-            {
-                "id": call.id,
-                "name": call.function.name,
-                "arguments": sdk.arguments(call.function.arguments),
-            }
-            for call in message.tool_calls or ()
-            if call.type == "function"
-        )
-        finish = _finish(self.endpoint, choice.finish_reason)
-        if getattr(message, "refusal", None) is not None:
-            finish = "refusal"
-        text = message.content if message.content is not None else ""
-        return Reply(
-            text=without_reasoning(text, self.dialect.template_opens_thinking),
-            finish="tool" if calls and finish == "stop" else finish,
-            tool_calls=calls,
-            model=model_name(completion.model),
-            usage=usage_of(completion.usage, "prompt", "completion"),
-        )
+        body = chat_body(request, decoding, self.cap) | self.extra
+        return read_chat(self.endpoint, await self.post("/chat/completions", body))
 
 
-class OpenAICompletions(OpenAIWire):
+class OpenAICompletions(OpenAIChat):
     """One call to `/completions`: plain text in and out, for base and very small models."""
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
@@ -85,65 +67,97 @@ class OpenAICompletions(OpenAIWire):
                 "the request is a conversation, which `api: completions` cannot carry",
                 f"Set {self.endpoint.role}.api: chat",
             )
-        settings = sdk.present(
-            max_tokens=decoding.max_tokens,
-            temperature=decoding.temperature,
-            top_p=decoding.top_p,
-            stop=list(decoding.stop) if decoding.stop else None,
-            seed=decoding.seed,
-            extra_body=dict(self.dialect.extra_body) if self.dialect.extra_body else None,
+        body = sampling(decoding) | present(
+            prompt=request.system + request.prompt, max_tokens=decoding.max_tokens
         )
-        completion: Any = await sdk.call(
-            openai,
-            self.endpoint,
-            lambda: self.client.completions.create(
-                model=self.model, prompt=request.system + str(request.prompt), **settings
-            ),
-        )
-        choices = getattr(completion, "choices", None)
-        if not choices or not isinstance(choices[0].text, str):
-            raise sdk.malformed(self.endpoint, "no choice in the completion")
-        return Reply(
-            text=cut_at_stop(choices[0].text, decoding.stop),
-            finish=_finish(self.endpoint, choices[0].finish_reason),
-            model=model_name(completion.model),
-            usage=usage_of(completion.usage, "prompt", "completion"),
+        return read_completion(
+            self.endpoint, await self.post("/completions", body | self.extra)
         )
 
 
-def _finish(endpoint: Endpoint, reason: Any) -> str:
-    """Return why a reply ended, in the door's words.
+def read_chat(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
+    """Return the reply of a chat completion.
 
     Raises:
-        Transient: the provider's word is none of the protocol's.
+        Refused, ModelError: there is none.
     """
-    finish = FINISH.get(str(reason))
-    if finish is None:
-        raise sdk.malformed(endpoint, f"finish reason {reason!r}")
-    return finish
+    choice = _choice(endpoint, body)
+    message = mapping(choice.get("message"))
+    if not message:
+        raise no_reply(endpoint, body, "no message in the choice")
+    said = said_in(message.get("content"))
+    if said is None:
+        raise malformed(endpoint, f"content of type {type(message['content']).__name__}")
+    asked = rows(message.get("tool_calls"))
+    functions = [(c.get("id"), f) for c in asked if (f := mapping(c.get("function")))]
+    if (old := mapping(message.get("function_call"))) and not functions:
+        functions = [(None, old)]
+    said = replace(
+        with_calls(
+            endpoint, said, [(id, f.get("name"), f.get("arguments")) for id, f in functions]
+        ),
+        blocks=(*said.blocks, *beside(message)),
+        refused=said.refused or holds(message.get("refusal")),
+    )
+    return _reply(endpoint, said, choice, body)
 
 
-def chat_body(request: Request, decoding: Decoding, dialect: Dialect) -> dict[str, Any]:
-    """Return the body of a chat call, the model's name apart."""
-    body = sdk.present(
-        messages=chat_messages(request),
+def read_completion(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
+    """Return the reply of a plain completion.
+
+    Raises:
+        Refused, ModelError: there is none.
+    """
+    choice = _choice(endpoint, body)
+    if not isinstance(choice.get("text"), str):
+        raise no_reply(endpoint, body, "no text in the choice")
+    return _reply(endpoint, Said(choice["text"], blocks=beside(choice)), choice, body)
+
+
+def _choice(endpoint: Endpoint, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the first choice, unless it tells of an error."""
+    choices = rows(body.get("choices"))
+    if not choices:
+        raise no_reply(endpoint, body, "no choice in the completion")
+    if holds(choices[0].get("error")):
+        raise classify(endpoint, 200, choices[0])
+    return choices[0]
+
+
+def _reply(
+    endpoint: Endpoint, said: Said, choice: Mapping[str, Any], body: Mapping[str, Any]
+) -> Reply:
+    native, told = choice.get("native_finish_reason"), body.get("usage")
+    usage = usage_of(
+        count(told, "prompt_tokens"),
+        count(told, "completion_tokens"),
+        cached=count(told, "prompt_tokens_details", "cached_tokens"),
+        reasoning=count(told, "completion_tokens_details", "reasoning_tokens"),
+    )
+    word = native if ended(native) == "broken" else choice.get("finish_reason")
+    return said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
+
+
+def sampling(decoding: Decoding) -> dict[str, Any]:
+    return present(
         temperature=decoding.temperature,
         top_p=decoding.top_p,
         stop=list(decoding.stop) if decoding.stop else None,
         seed=decoding.seed,
-        reasoning_effort=decoding.effort,
-        extra_body=dict(dialect.extra_body) if dialect.extra_body else None,
     )
-    if decoding.max_tokens is not None:
-        body[dialect.cap] = decoding.max_tokens
-    if request.tools:
-        body["tools"] = [{"type": "function", "function": dict(tool)} for tool in request.tools]
-    if request.schema is not None:
-        body["response_format"] = {
-            "type": "json_schema",
-            "json_schema": named_schema(request.schema),
-        }
-    return body
+
+
+def chat_body(request: Request, decoding: Decoding, cap: str) -> dict[str, Any]:
+    """Return the body of a chat call, the model's name apart."""
+    tools = [{"type": "function", "function": dict(tool)} for tool in request.tools]
+    schema = None if request.schema is None else openai_schema(request.schema)
+    return sampling(decoding) | present(
+        messages=chat_messages(request),
+        reasoning_effort=decoding.effort,
+        tools=tools if tools else None,
+        response_format=schema and {"type": "json_schema", "json_schema": schema},
+        **{cap: decoding.max_tokens},
+    )
 
 
 def chat_messages(request: Request) -> list[dict[str, Any]]:
@@ -169,19 +183,17 @@ def _message(message: Message) -> dict[str, Any]:
             }
             for part in message.parts
         ]
-    shaped: dict[str, Any] = {"role": message.role, "content": content}
-    if message.tool_calls:
-        shaped["tool_calls"] = [
-            {
-                "id": call["id"],
-                "type": "function",
-                "function": {
-                    "name": call["name"],
-                    "arguments": sdk.arguments_text(call["arguments"]),
-                },
-            }
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        shaped["tool_call_id"] = message.tool_call_id
-    return shaped
+    calls = [
+        {
+            "id": call["id"],
+            "type": "function",
+            "function": {"name": call["name"], "arguments": arguments_text(call["arguments"])},
+        }
+        for call in message.tool_calls
+    ]
+    return present(
+        role=message.role,
+        content=content,
+        tool_calls=calls if calls else None,
+        tool_call_id=message.tool_call_id,
+    )

@@ -6,82 +6,106 @@ Source: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-import openai
-
-from skilltrail.models.backends import sdk
-from skilltrail.models.backends.openai_wire import OpenAIWire, named_schema, usage_of
-from skilltrail.models.client.backend import (
-    cut_at_stop,
-    image_url,
-    model_name,
-    without_reasoning,
+from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
+from skilltrail.models.backends.strict import openai_schema
+from skilltrail.models.client.backend import image_url, model_name
+from skilltrail.models.client.classify import Endpoint, malformed
+from skilltrail.models.client.foreign import (
+    Said,
+    count,
+    ended,
+    mapping,
+    no_reply,
+    rows,
+    said_in,
+    text_of,
+    usage_of,
+    with_calls,
 )
 from skilltrail.models.protocol import Decoding, Message, Reply, Request
 
 
-class OpenAIResponses(OpenAIWire):
+class OpenAIResponses(HttpBackend):
     """One call to `/responses`."""
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
-        body = responses_body(request, decoding)
-        response = await sdk.call(
-            openai,
-            self.endpoint,
-            lambda: self.client.responses.create(model=self.model, store=False, **body),
-        )
-        return self._reply(response, decoding)
+        body = await self.post("/responses", responses_body(request, decoding))
+        return read_response(self.endpoint, body, decoding.max_tokens)
 
-    def _reply(self, response: Any, decoding: Decoding) -> Reply:
-        output = getattr(response, "output", None)
-        if not isinstance(output, list):
-            raise sdk.malformed(self.endpoint, "no output in the response")
-        if response.status == "failed":
-            raise sdk.malformed(self.endpoint, f"the response failed: {response.error}")
-        usage = usage_of(response.usage, "input", "output")
-        texts, refused = _texts(output)
-        calls = tuple(
-            {"id": item.call_id, "name": item.name, "arguments": sdk.arguments(item.arguments)}
-            for item in output
-            if item.type == "function_call"
-        )
-        finish = "tool" if calls else "stop"
-        reason = getattr(response.incomplete_details, "reason", None)
-        full = decoding.max_tokens is not None and usage.get("output", 0) >= decoding.max_tokens
-        if reason == "max_output_tokens" or (full and not calls):
-            finish = "length"  # some servers say `completed` for a reply that was cut
-        if refused or reason == "content_filter":
-            finish = "refusal"
-        return Reply(
-            text=cut_at_stop(without_reasoning("".join(texts)), decoding.stop),
-            finish=finish,
-            tool_calls=calls,
-            model=model_name(response.model),
-            usage=usage,
-        )
+
+def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) -> Reply:
+    """Return the reply of a response that was capped at `cap` tokens.
+
+    Raises:
+        Refused, ModelError: there is none.
+    """
+    if not isinstance(body.get("output"), list):
+        raise no_reply(endpoint, body, "no output in the response")
+    items = rows(body["output"])
+    parts = [_parts(endpoint, item) for item in items if item.get("type") == "message"]
+    text = "".join(said.text for said in parts)
+    kinds = [
+        text_of(item.get("type"))
+        for item in items
+        if item.get("type") not in ("message", "function_call")
+    ]
+    blocks = [*(kind for said in parts for kind in said.blocks), *kinds]
+    calls = [
+        (item.get("call_id"), item.get("name"), item.get("arguments"))
+        for item in items
+        if item.get("type") == "function_call"
+    ]
+    said = Said(
+        # Some servers fill only the field that the SDKs compute.
+        text if text else text_of(body.get("output_text")),
+        blocks=tuple(dict.fromkeys(blocks)),
+        refused=any(said.refused for said in parts),
+    )
+    told = body.get("usage")
+    usage = usage_of(
+        count(told, "input_tokens"),
+        count(told, "output_tokens"),
+        cached=count(told, "input_tokens_details", "cached_tokens"),
+        reasoning=count(told, "output_tokens_details", "reasoning_tokens"),
+    )
+    word = mapping(body.get("incomplete_details")).get("reason")
+    word = word if text_of(word) else body.get("status")
+    full = cap is not None and usage.get("output", 0) >= cap
+    if full and not calls and ended(word) == "stop":
+        word = "length"  # some servers say `completed` for a reply that was cut
+    model = model_name(text_of(body.get("model")))
+    return with_calls(endpoint, said, calls).reply(endpoint, word, model, usage)
+
+
+def _parts(endpoint: Endpoint, message: Mapping[str, Any]) -> Said:
+    said = said_in(message.get("content"))
+    if said is None:
+        what = type(message["content"]).__name__
+        raise malformed(endpoint, f"content of type {what} in a message")
+    return said
 
 
 def responses_body(request: Request, decoding: Decoding) -> dict[str, Any]:
     """Return the body of a responses call, the model's name apart.
 
-    The API has no stop strings: the reply is cut at the first one instead.
+    The API has no stop strings: every reply is cut at the first one anyway.
     """
-    body = sdk.present(
+    tools = [{"type": "function", "strict": False, **tool} for tool in request.tools]
+    schema = None if request.schema is None else openai_schema(request.schema)
+    return present(
+        store=False,
         instructions=request.system if request.system else None,
         input=_input(request),
         max_output_tokens=decoding.max_tokens,
         temperature=decoding.temperature,
         top_p=decoding.top_p,
         reasoning=None if decoding.effort is None else {"effort": decoding.effort},
+        tools=tools if tools else None,
+        text=schema and {"format": {"type": "json_schema", **schema}},
     )
-    if request.tools:
-        body["tools"] = [
-            {"type": "function", "strict": False, **tool} for tool in request.tools
-        ]
-    if request.schema is not None:
-        body["text"] = {"format": {"type": "json_schema", **named_schema(request.schema)}}
-    return body
 
 
 def _input(request: Request) -> list[dict[str, Any]]:
@@ -119,15 +143,8 @@ def _items(message: Message) -> list[dict[str, Any]]:
             "type": "function_call",
             "call_id": call["id"],
             "name": call["name"],
-            "arguments": sdk.arguments_text(call["arguments"]),
+            "arguments": arguments_text(call["arguments"]),
         }
         for call in message.tool_calls
     )
     return items
-
-
-def _texts(output: list[Any]) -> tuple[list[str], bool]:
-    """Return the message texts of a response and whether it is a refusal."""
-    parts = [part for item in output if item.type == "message" for part in item.content]
-    refused = any(part.type == "refusal" for part in parts)
-    return [part.text for part in parts if part.type == "output_text"], refused

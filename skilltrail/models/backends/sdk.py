@@ -1,21 +1,93 @@
-"""What both official SDKs have in common: their errors, told in our words.
+"""What the official SDKs have in common: one way in, and their errors told in our words.
 
-Their own retries are off (`max_retries=0`): there is one retry layer, `models.client.retry`.
+Only their clients are used (sign-in, addresses, time limits, connections). A body goes out as
+we wrote it and comes back as bytes, so that no shape of an answer can trip an SDK. Their own
+retries are off (`max_retries=0`): there is one retry layer, `models.client.retry`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
 
-from skilltrail.core.canon import value_of
 from skilltrail.models.client.classify import Endpoint, classify
-from skilltrail.models.errors import ModelConfigError, Transient
+from skilltrail.models.client.foreign import body_of, page_error
+from skilltrail.models.errors import ModelConfigError, ModelError, Transient
+from skilltrail.models.registry import default_workers
+from skilltrail.params.model_options import RoleOptions
 
-T = TypeVar("T")
+# Sent where a server asks for no key: the SDKs insist on some text.
+NO_KEY = "none"
 _KEPT_ALIVE = 100  # connections that the SDKs keep open by themselves
+# Failures of a connection that no second try can mend: the address itself is wrong.
+_BAD_ADDRESS = ("UnsupportedProtocol", "InvalidURL", "LocalProtocolError")
+
+
+class HttpBackend:
+    """Base of every protocol spoken by an SDK's client.
+
+    Attributes:
+        sdk: the SDK's module.
+    """
+
+    def __init__(self, sdk: ModuleType, client: Any, model: str, endpoint: Endpoint) -> None:
+        self.sdk, self.client, self.model = sdk, client, model
+        self.endpoint = replace(endpoint, url=str(client.base_url))
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON object that the provider answers.
+
+        Raises:
+            Refused, ModelError: see `skilltrail.models.client.classify`.
+        """
+        sdk, asked, whole = self.sdk, self.endpoint.asked, {"model": self.model, **body}
+        try:
+            data: bytes = await self.client.post(path, cast_to=bytes, body=whole)
+        except sdk.APIStatusError as error:
+            raise self._refusal(error) from error
+        except sdk.APITimeoutError as error:
+            raise Transient(asked, "connecting or reading timed out", billed=True) from error
+        except sdk.APIConnectionError as error:
+            raise self._connection_error(error) from error
+        except (TypeError, UnicodeEncodeError) as error:
+            raise ModelConfigError(asked, str(error), "The SDK does not take this") from error
+        return body_of(self.endpoint, data)
+
+    async def close(self) -> None:
+        await self.client.close()
+
+    def _refusal(self, error: Any) -> ModelError:
+        status, text = error.status_code, error.response.text
+        page = page_error(self.endpoint, text) if 400 <= status < 500 else None
+        if page is not None and status not in (408, 425, 429):
+            return page
+        body = error.body if error.body is not None else text
+        return classify(self.endpoint, status, body, error.response.headers)
+
+    def _connection_error(self, error: BaseException) -> ModelError:
+        cause = error.__cause__
+        kind = type(cause).__name__
+        found = "connection failed" + ("" if cause is None else f" ({kind}: {cause})")
+        if kind in _BAD_ADDRESS:
+            return ModelConfigError(self.endpoint.asked, found, self.endpoint.address_remedy)
+        remedy = f"Is a server at {self.endpoint.url} ({self.endpoint.role}.base_url)?"
+        # Where no connection came about, the provider saw nothing of the call.
+        sent = kind not in ("ConnectError", "ConnectTimeout")
+        return Transient(self.endpoint.asked, found, remedy, billed=sent)
+
+
+def client_settings(sdk: Any, options: RoleOptions, key: str | None) -> dict[str, Any]:
+    """Return what the clients of both SDKs are made with, their address apart."""
+    return {
+        "api_key": NO_KEY if key is None else key,
+        "timeout": sdk.Timeout(options.timeout_s, connect=options.connect_timeout_s, pool=None),
+        "max_retries": 0,
+        "http_client": http_client(sdk, default_workers(options)),
+    }
 
 
 def http_client(sdk: Any, workers: int) -> Any:
@@ -32,67 +104,8 @@ def http_client(sdk: Any, workers: int) -> Any:
     return kind(limits=limits, follow_redirects=False)
 
 
-async def call(sdk: Any, endpoint: Endpoint, send: Callable[[], Awaitable[T]]) -> T:
-    """Await `send()`, an SDK call, and raise its failures as ours.
-
-    Raises:
-        Refused, ModelError: see `skilltrail.models.client.classify`.
-    """
-    try:
-        return await send()
-    except sdk.APIStatusError as error:
-        raise classify(
-            endpoint, error.status_code, _body(error), error.response.headers
-        ) from error
-    except sdk.APITimeoutError as error:
-        raise Transient(
-            endpoint.asked, "connecting or reading timed out", billed=True
-        ) from error
-    except sdk.APIConnectionError as error:
-        raise Transient(endpoint.asked, _cause(error), billed=_was_sent(error)) from error
-    except (sdk.APIError, json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Transient(endpoint.asked, f"unusable answer: {error}", billed=True) from error
-    except (TypeError, UnicodeEncodeError) as error:
-        raise ModelConfigError(
-            endpoint.asked, str(error), "The SDK does not take this"
-        ) from error
-
-
-def _body(error: Any) -> Any:
-    return error.body if error.body is not None else error.response.text
-
-
-def _cause(error: BaseException) -> str:
-    cause = error.__cause__
-    detail = "" if cause is None else f" ({type(cause).__name__}: {cause})"
-    return f"connection failed{detail}"
-
-
-def _was_sent(error: BaseException) -> bool:
-    """Return whether the request may have reached the provider before the line broke."""
-    return type(error.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
-
-
-def malformed(endpoint: Endpoint, what: str) -> Transient:
-    """Return the error for a 200 whose body is not what the protocol says."""
-    return Transient(endpoint.asked, f"unusable answer: {what}", billed=True)
-
-
-def arguments(text: str) -> Mapping[str, Any]:
-    """Return a tool call's arguments.
-
-    Broken JSON stays visible to the environment as {"_unparsed": text}: it is the model's
-    output, to be judged, not a failure of the line.
-    """
-    try:
-        value = value_of(text) if text else {}
-    except ValueError:
-        return {"_unparsed": text}
-    return value if isinstance(value, dict) else {"_unparsed": text}
-
-
 def arguments_text(value: Mapping[str, Any]) -> str:
-    """Return a tool call's arguments as the text that `arguments` read them from."""
+    """Return a tool call's arguments as the text that they were read from."""
     unparsed = value.get("_unparsed")
     return unparsed if isinstance(unparsed, str) else json.dumps(value, ensure_ascii=False)
 
@@ -100,9 +113,3 @@ def arguments_text(value: Mapping[str, Any]) -> str:
 def present(**settings: Any) -> dict[str, Any]:
     """Return the settings that are not None: what is absent is not sent."""
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def count(holder: Any, name: str) -> int:
-    """Return a token count that an answer may leave out."""
-    value = getattr(holder, name, None)
-    return value if isinstance(value, int) else 0

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from skilltrail.core.errors import BudgetError, ParamError
-from skilltrail.models.client.usage import Price
+from skilltrail.models.client.prices import Price
 from skilltrail.models.protocol import Decoding, Model, Reply, Request
 from skilltrail.params.model_options import BudgetOptions
 
@@ -22,6 +22,14 @@ _PER_MESSAGE_TOKENS = 16  # role names and separators of any known chat template
 _TEMPLATE_TOKENS = 64  # the default system prompts that chat templates add by themselves
 _TOOLS_TOKENS = 1024  # the instructions that providers add where tools are offered
 _PER_IMAGE_TOKENS = 16_384  # above the largest published count for one image
+
+
+UNUSED: Mapping[str, int] = {"input": 0, "output": 0}
+
+
+def is_known(usage: Mapping[str, int]) -> bool:
+    """Return whether a usage tells both sides of a call."""
+    return "input" in usage and "output" in usage
 
 
 @dataclass(frozen=True)
@@ -138,13 +146,14 @@ class Budget:
         return amount
 
     def settle(self, held: Amount, usage: Mapping[str, int] | None) -> None:
-        """Replace a hold by what was used; None = unknown, so the worst case counts."""
+        """Replace a hold by what was used. Where that is not known (None, or a count that the
+        provider did not give), the worst case counts."""
         account = self.account
         account.held.remove(held)
         used = held
-        if usage is not None:
+        if usage is not None and is_known(usage):
             usd = Fraction(0) if self.price is None else self.price.cost(usage)
-            used = Amount(1, usage.get("input", 0) + usage.get("output", 0), usd)
+            used = Amount(1, usage["input"] + usage["output"], usd)
         account.spent = account.spent + used
         if used != held:
             account.note(used - held)
@@ -169,8 +178,8 @@ class Budget:
         return f"{spent} of {getattr(self.limits, over):g} used"
 
 
-class Limited:
-    """A model without a door of its own, held to its role's budget."""
+class BudgetedModel:
+    """A model without a client of its own, held to its role's budget."""
 
     def __init__(self, model: Model, budget: Budget, most_tokens: int | None) -> None:
         """`most_tokens` is what params set for a reply; it wins over the request's."""
@@ -184,7 +193,7 @@ class Limited:
         if self._most_tokens is not None:
             decoding = replace(decoding, max_tokens=self._most_tokens)
         held = await self._budget.reserve(self._budget.worst_case(request, decoding))
-        usage: Mapping[str, int] = {}
+        usage: Mapping[str, int] = UNUSED
         try:
             reply = await self._model.complete(request)
             usage = reply.usage

@@ -1,26 +1,28 @@
-"""The door itself: one `complete` for every backend.
+"""The model of a role: one `complete` for every backend.
 
-Around a backend's single attempt (`Wire.send`) stand, in this order: abilities, decoding,
-budget, limiter, time limit, retry, and the rule for replies whose budget went into hidden
-reasoning (DESIGN section 3). Each is told in its own module.
+Around a backend's single attempt (`Backend.send`) stand, in this order: abilities, decoding,
+budget, limiter, time limit, retry, and the rules for replies without a text (DESIGN section 3).
+Each is told in its own module.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import anyio
+
+from skilltrail.core.canon import clean
 from skilltrail.core.redact import Redactor
-from skilltrail.models.client.backend import Wire
-from skilltrail.models.client.budget import Amount, Budget
+from skilltrail.models.client.backend import Backend, cut_at_stop
+from skilltrail.models.client.budget import UNUSED, Amount, Budget
 from skilltrail.models.client.classify import Endpoint, Refused
-from skilltrail.models.client.deadline import deadline
-from skilltrail.models.client.retry import Lane, wait_before_retry
-from skilltrail.models.client.usage import Tally, added
+from skilltrail.models.client.reasoning import final_answer
+from skilltrail.models.client.retry import EndpointState, backoff_s, wait_before_retry
 from skilltrail.models.errors import (
     EmptyCompletion,
+    LostText,
     ModelConfigError,
     ModelError,
     RateLimited,
@@ -36,7 +38,7 @@ _REFUSAL = Reply("", "refusal")
 
 @dataclass(frozen=True)
 class Settings:
-    """What the door needs to know about its role."""
+    """What a client needs to know about its role."""
 
     endpoint: Endpoint
     identity: Mapping[str, Any]
@@ -50,64 +52,54 @@ class Settings:
     seeded: bool
 
 
-class DoorModel:
-    """A `Model` over any wire."""
+class ModelClient:
+    """A `Model` over any backend."""
 
     def __init__(
         self,
-        wire: Wire,
+        backend: Backend,
         settings: Settings,
-        lane: Lane,
+        state: EndpointState,
         budget: Budget,
         redactor: Redactor,
     ) -> None:
-        self.settings, self.lane, self.budget = settings, lane, budget
-        self.tally = Tally()
-        self._wire, self._redactor = wire, redactor
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        return self.settings.identity
-
-    @property
-    def style(self) -> str:
-        return self.settings.style
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.settings.abilities
-
-    @property
-    def workers(self) -> int:
-        return self.settings.workers
+        self.settings, self.state, self.budget = settings, state, budget
+        self.identity, self.style = settings.identity, settings.style
+        self.abilities, self.workers = settings.abilities, settings.workers
+        self._backend, self._redactor = backend, redactor
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply; see `skilltrail.models.protocol.Model`."""
         self._check(request)
-        decoding = self._decoding(request)
-        reply = await self._persist(request, decoding)
-        if not _starved(reply):
-            return reply
-        cap = decoding.max_tokens
-        if cap is not None:
-            higher = replace(decoding, max_tokens=cap * _HIGHER_CAP_FACTOR)
-            again = await self._persist(request, higher)
-            reply = replace(
-                again,
-                usage=added(reply.usage, again.usage),
-                attempts=reply.attempts + again.attempts,
-            )
-        if _starved(reply):
-            raise EmptyCompletion(
-                self.settings.endpoint.asked,
-                f"no text and finish reason length (cap {cap} tokens, then a higher one)",
-                f"Raise {self.settings.endpoint.role}.max_tokens or turn thinking down",
-                billed=True,
-            )
-        return reply
+        decoding, made, usage = self._decoding(request), 0, None
+        higher = False
+        while True:
+            reply = await self._persist(request, decoding)
+            made += reply.attempts
+            usage = reply.usage if usage is None else added(usage, reply.usage)
+            lost = what_came_without_text(reply)
+            if is_starved(reply):
+                if higher or decoding.max_tokens is None:
+                    raise self._starved(decoding)
+                cap, higher = decoding.max_tokens * _HIGHER_CAP_FACTOR, True
+                decoding = replace(decoding, max_tokens=cap)
+            elif not lost:
+                text = cut_at_stop(reply.text, decoding.stop)
+                return replace(reply, text=text, usage=usage, attempts=made)
+            elif made >= self.settings.retry.attempts:
+                raise lost_text(self.settings.endpoint.asked, lost)
+            else:
+                await self.state.sleeps.sleep(backoff_s(made))
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self._backend.close()
+
+    def _starved(self, decoding: Decoding) -> EmptyCompletion:
+        endpoint, cap = self.settings.endpoint, decoding.max_tokens
+        limit = "with no cap of ours" if cap is None else f"even with a cap of {cap} tokens"
+        remedy = f"Raise {endpoint.role}.max_tokens or turn thinking down"
+        found = f"no text and finish reason length, {limit}"
+        return EmptyCompletion(endpoint.asked, found, remedy, billed=True)
 
     def _check(self, request: Request) -> None:
         needs = {
@@ -116,7 +108,7 @@ class DoorModel:
             "vision": any(p.image is not None for m in request.messages for p in m.parts),
         }
         for ability, needed in needs.items():
-            if needed and ability not in self.settings.abilities:
+            if needed and ability not in self.abilities:
                 role = self.settings.endpoint.role
                 raise ModelConfigError(
                     self.settings.endpoint.asked,
@@ -127,9 +119,6 @@ class DoorModel:
     def _decoding(self, request: Request) -> Decoding:
         """Return what is sent: params over the request's own wishes, `omit` left out."""
         asked, own = request.decoding, self.settings.decoding
-        seeded = self.settings.seeded or asked.seed is not None
-        if own == Decoding() and not self.settings.omit and not seeded:
-            return asked
         merged: dict[str, Any] = {
             "max_tokens": asked.max_tokens if own.max_tokens is None else own.max_tokens,
             "temperature": asked.temperature if own.temperature is None else own.temperature,
@@ -137,7 +126,7 @@ class DoorModel:
             "stop": own.stop if own.stop else asked.stop,
             "effort": asked.effort if own.effort is None else own.effort,
         }
-        if seeded:
+        if self.settings.seeded or asked.seed is not None:
             # A function of the fact's key, so that repeats differ and reruns do not.
             merged["seed"] = int(request.key(self.identity)[:8], 16) & 0x7FFFFFFF
         for name in self.settings.omit:
@@ -158,61 +147,95 @@ class DoorModel:
                 if wait_s is None:
                     raise
             else:
-                return replace(reply, attempts=failures + 1) if failures else reply
-            await self.lane.naps.sleep(wait_s)
+                return replace(reply, attempts=failures + 1)
+            await self.state.sleeps.sleep(wait_s)
 
     async def _attempt(self, request: Request, decoding: Decoding) -> Reply:
         """Make one call, within budget and limiter, and account for it."""
-        lane = self.lane
-        lane.check()
+        state = self.state
+        state.check()
         held: Amount | None = None
         if not self.budget.unlimited:
             held = await self.budget.reserve(self.budget.worst_case(request, decoding))
-        usage: Mapping[str, int] | None = {}
+        usage: Mapping[str, int] | None = UNUSED
         try:
-            started = await lane.limiter.acquire()
+            started = await state.limiter.acquire()
             try:
-                lane.check()
+                state.check()
                 usage = None  # from here on the provider may count tokens
                 reply = await self._send(request, decoding, started)
             finally:
-                lane.limiter.release()
-            lane.succeeded()
+                state.limiter.release()
+            state.succeeded()
             usage = reply.usage
-            self.tally.count_made(usage)
             return reply
         except Transient as error:
-            usage = None if error.billed else {}
+            usage = None if error.billed else UNUSED
             raise
         except ModelError:
-            usage = {}
+            usage = UNUSED
             raise
         finally:
             if held is not None:
                 self.budget.settle(held, usage)
 
     async def _send(self, request: Request, decoding: Decoding, started: float) -> Reply:
-        """Send once, within the time limit, and tell the lane of a failure."""
+        """Send once, within the time limit, and tell the endpoint's state of a failure."""
+        asked, limit = self.settings.endpoint.asked, self.settings.timeout_s
         try:
-            with deadline(self.settings.timeout_s):
-                return await self._wire.send(request, decoding)
+            with anyio.fail_after(limit):
+                return answered(await self._backend.send(request, decoding))
         except Refused:
             return replace(_REFUSAL, model=self.settings.endpoint.model)
-        except asyncio.TimeoutError as late:
-            asked, limit = self.settings.endpoint.asked, self.settings.timeout_s
+        except TimeoutError as late:
             error: ModelError = TimedOut(asked, f"no reply within {limit:g} s", billed=True)
             error.__cause__ = late
         except ModelError as failed:
             error = failed
         _hide(error, self._redactor)
-        self.tally.count_failed()
-        self.lane.failed(self.settings.retry, error, started)
+        self.state.failed(self.settings.retry, error, started)
         raise error
 
 
-def _starved(reply: Reply) -> bool:
+def answered(reply: Reply) -> Reply:
+    """Return a backend's reply with its answer alone as the text."""
+    text, reasoned = final_answer(clean(reply.text))
+    blocks = (*reply.blocks, "reasoning in the text") if reasoned else reply.blocks
+    return replace(reply, text=text, blocks=blocks)
+
+
+def is_starved(reply: Reply) -> bool:
     """Return whether hidden reasoning used up the cap: no text, finish `length`."""
     return reply.finish == "length" and not reply.text.strip() and not reply.tool_calls
+
+
+def what_came_without_text(reply: Reply) -> tuple[str, ...]:
+    """Return what speaks for a text that got lost on the way; () where none did.
+
+    A model that ended at once gives at most one token. Blanks are a text; a tool call, a
+    refusal and an agent's used-up turns are what they are.
+    """
+    if reply.text or reply.tool_calls or reply.finish not in ("stop", "tool"):
+        return ()
+    output = reply.usage.get("output")
+    counted = () if output is None or output <= 1 else (f"{output} output tokens",)
+    unknown = ("no count of its tokens",) if output is None else ()
+    return (*dict.fromkeys(reply.blocks), *counted, *unknown)
+
+
+def lost_text(asked: str, came: tuple[str, ...]) -> LostText:
+    """Return the error for a reply without text of which there came `came`."""
+    return LostText(
+        asked,
+        f"no text came, but {' and '.join(came)}: the answer got lost on the way",
+        "Let the server put the answer into its text (see docs/models: replies without a text)",
+        billed=True,
+    )
+
+
+def added(first: Mapping[str, int], second: Mapping[str, int]) -> dict[str, int]:
+    """Return the sum of two usages; a count that one of them does not know is not known."""
+    return {name: first[name] + second[name] for name in first if name in second}
 
 
 def _hide(error: ModelError, redactor: Redactor) -> None:
@@ -222,3 +245,4 @@ def _hide(error: ModelError, redactor: Redactor) -> None:
         chain.args = tuple(redactor.text(a) if isinstance(a, str) else a for a in chain.args)
         chain = chain.__cause__ if chain.__cause__ is not None else chain.__context__
     error.asked, error.found = redactor.text(error.asked), redactor.text(error.found)
+    error.remedy = redactor.text(error.remedy)

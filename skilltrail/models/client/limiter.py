@@ -12,7 +12,7 @@ import random
 import time
 from collections import deque
 
-from skilltrail.models.client.sleep import Naps
+from skilltrail.models.client.sleep import CancellableSleep
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 
@@ -20,9 +20,9 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 class Limiter:
     """An adaptive semaphore. All times are seconds of the monotonic clock."""
 
-    def __init__(self, most: int, naps: Naps | None = None) -> None:
+    def __init__(self, most: int, sleeps: CancellableSleep | None = None) -> None:
         self.most = most
-        self._naps = Naps() if naps is None else naps
+        self._sleeps = CancellableSleep() if sleeps is None else sleeps
         self.limit = float(most)
         self.in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -89,7 +89,7 @@ class Limiter:
     async def _pause(self, seconds: float) -> None:
         try:
             # Spread out, so that a pause does not end in a burst.
-            await self._naps.sleep(seconds * random.uniform(1.0, 1.1))
+            await self._sleeps.sleep(seconds * random.uniform(1.0, 1.1))
         except asyncio.CancelledError:
             self._wake()  # it may have been this task's turn
             raise

@@ -1,5 +1,8 @@
 """What a role's tokens cost: from params, else from the price table, else unknown.
 
+Prices are USD for a million tokens, kept as fractions so that sums never meet a float's
+rounding. Usages are token counts as in `Reply.usage`.
+
 Unknown is said, never counted as nothing. The local model is free by nature; a compatible
 endpoint of one's own is not known to be: `price: {input: 0, output: 0}` says so.
 """
@@ -7,6 +10,9 @@ endpoint of one's own is not known to be: `price: {input: 0, output: 0}` says so
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -14,11 +20,48 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from skilltrail.core.errors import ParamError
-from skilltrail.models.client.usage import FREE, Price
 from skilltrail.params.model_options import PriceOptions, RoleOptions
 
+_MILLION = 1_000_000
 # A dated release of a listed model: gpt-4o-2024-08-06, claude-sonnet-4-20250514.
 _RELEASE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
+
+
+@dataclass(frozen=True)
+class Price:
+    """USD for a million tokens: plain input, output, input read from a cache, and input that
+    is written into one."""
+
+    input: Fraction
+    output: Fraction
+    cached: Fraction
+    written: Fraction
+
+    @staticmethod
+    def of(
+        input: float, output: float, cached: float | None = None, written: float | None = None
+    ) -> Price:
+        """Return the price as people write it: 0.1 is one tenth, not its nearest float."""
+        full = Fraction(str(input))
+        read, write = (
+            full if price is None else Fraction(str(price)) for price in (cached, written)
+        )
+        return Price(full, Fraction(str(output)), read, write)
+
+    def cost(self, usage: Mapping[str, int]) -> Fraction:
+        """Return the USD that this usage costs."""
+        cached, written = usage.get("cached", 0), usage.get("written", 0)
+        fresh = max(0, usage.get("input", 0) - cached - written)
+        paid = fresh * self.input + cached * self.cached + written * self.written
+        return (paid + usage.get("output", 0) * self.output) / _MILLION
+
+    def most(self, input_tokens: int, output_tokens: int) -> Fraction:
+        """Return the most that a call of this size can cost: all of it at the dearest price."""
+        dearest = max(self.input, self.cached, self.written)
+        return (input_tokens * dearest + output_tokens * self.output) / _MILLION
+
+
+FREE = Price.of(0, 0, 0)
 
 
 @lru_cache(maxsize=1)

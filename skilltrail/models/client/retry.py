@@ -2,17 +2,20 @@
 
 One request: bounded attempts with growing, jittered waits. The whole run: consecutive failed
 *rounds* of one endpoint are counted, where calls that failed together are one round, so that a
-short outage under many workers is one failure and a lasting one ends the run in seconds.
+short outage under many workers is one failure and a lasting one ends the run in seconds. One
+request that fails again and again, alone, is not an endpoint that is down.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
+from typing import Any
 from weakref import WeakValueDictionary
 
 from skilltrail.models.client.limiter import Limiter
-from skilltrail.models.client.sleep import Naps
+from skilltrail.models.client.sleep import CancellableSleep
 from skilltrail.models.errors import (
     GaveUp,
     ModelConfigError,
@@ -50,14 +53,15 @@ def wait_before_retry(
     return backoff_s(failures) * random.uniform(0.5, 1.0)
 
 
-class Lane:
+class EndpointState:
     """All that calls to one endpoint with one key share."""
 
     def __init__(self, workers: int) -> None:
-        self.naps = Naps()
-        self.limiter = Limiter(workers, self.naps)
+        self.sleeps = CancellableSleep()
+        self.limiter = Limiter(workers, self.sleeps)
         self.broken: ModelError | None = None
         self._strikes = 0
+        self._first_struck: asyncio.Task[Any] | None = None
         self._next_round_at = 0.0
 
     def check(self) -> None:
@@ -74,7 +78,7 @@ class Lane:
         self.limiter.succeeded()
 
     def failed(self, policy: RetryOptions, error: ModelError, started: float) -> None:
-        """Count the failure of a call that began at `started` (monotonic seconds).
+        """Count the failure of this task's call that began at `started` (monotonic seconds).
 
         Raises:
             GaveUp: the endpoint failed too often in a row.
@@ -86,17 +90,17 @@ class Lane:
             if waiting_s > policy.max_wait_s:
                 self._give_up(error, f"only refusals for {waiting_s:.0f} s, the wait included")
         elif isinstance(error, Transient) and started >= self._next_round_at:
+            asker = asyncio.current_task()
+            self._first_struck = asker if self._strikes == 0 else self._first_struck
             self._strikes += _TIMEOUT_WEIGHT if isinstance(error, TimedOut) else 1
             self._next_round_at = time.monotonic() + backoff_s(self._strikes) / 2
-            if self._strikes >= policy.give_up_after:
+            if self._strikes >= policy.give_up_after and asker is not self._first_struck:
                 self._give_up(error, "every call failed, again and again")
 
     def _give_up(self, error: ModelError, why: str) -> None:
-        given_up = GaveUp(
-            f"{error.asked}: {why}",
-            error.found,
-            "Nothing paid for is lost: run again when the provider answers",
-        )
+        then = "Nothing paid for is lost: run again when the provider answers"
+        remedy = f"{error.remedy} {then}" if error.remedy else then
+        given_up = GaveUp(f"{error.asked}: {why}", error.found, remedy)
         self._break(given_up)
         raise given_up from error
 
@@ -104,16 +108,16 @@ class Lane:
         """Let every waiting call fail now instead of later."""
         self.broken = error
         self.limiter.open_all()
-        self.naps.wake_all()
+        self.sleeps.wake_all()
 
 
-_LANES: WeakValueDictionary[tuple[str, str], Lane] = WeakValueDictionary()
+_STATES: WeakValueDictionary[tuple[str, str], EndpointState] = WeakValueDictionary()
 
 
-def lane_for(endpoint: str, key_digest: str, workers: int) -> Lane:
-    """Return the lane that all roles with this endpoint and key share while any is open."""
-    lane = _LANES.get((endpoint, key_digest))
-    if lane is None or lane.broken is not None:  # a new start is a new chance
-        lane = _LANES[endpoint, key_digest] = Lane(workers)
-    lane.limiter.allow(workers)
-    return lane
+def endpoint_state(endpoint: str, key_digest: str, workers: int) -> EndpointState:
+    """Return the state that all roles with this endpoint and key share while any is open."""
+    state = _STATES.get((endpoint, key_digest))
+    if state is None or state.broken is not None:  # a new start is a new chance
+        state = _STATES[endpoint, key_digest] = EndpointState(workers)
+    state.limiter.allow(workers)
+    return state

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 
-class Naps:
+class CancellableSleep:
     """Sleeps of any number of tasks, ended together by `wake_all`."""
 
     def __init__(self) -> None:

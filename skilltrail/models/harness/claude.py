@@ -11,17 +11,25 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skilltrail.core.errors import ParamError
-from skilltrail.models.client.backend import Wire, cut_at_stop
+from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.harness.events import Skipped, count, failure, mapping, objects
-from skilltrail.models.harness.folder import WorkFolder, work_folder
-from skilltrail.models.harness.process import Command, Finished, allowed, run
+from skilltrail.models.client.foreign import (
+    count,
+    ended,
+    mapping,
+    message_usage,
+    said_in,
+    text_of,
+)
+from skilltrail.models.harness.folder import WorkFolder
+from skilltrail.models.harness.harness import Harness, Skipped, failure, objects, words_of
+from skilltrail.models.harness.process import Command, Finished, allowed
 from skilltrail.models.harness.sdks import require_sdk, sdk_command
-from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
 
@@ -37,11 +45,14 @@ _QUIET = {
 _SCRUB = {"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}
 _SANDBOX_PROGRAMS = ("bwrap", "socat")
 _KEY_VARIABLE = "ANTHROPIC_API_KEY"
+_SYNTHETIC = "<synthetic>"
 BARE = "danger-full-access"
 
 
-def claude_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
-    """Return the wire to Claude Code.
+def claude_backend(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> Backend:
+    """Return the backend of Claude Code.
 
     Raises:
         ParamError: the agent may run commands, and nothing keeps them in.
@@ -49,7 +60,9 @@ def claude_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, 
     require_sandbox(options, endpoint, environ)
     if options.exec.use_sdk:
         require_sdk("claude", endpoint)
-    return ClaudeWire(options, endpoint, environ)
+    env = claude_env(options, endpoint, environ)
+    remedy = f"Install Claude Code, or set {endpoint.role}.exec.path"
+    return ClaudeHarness(options, endpoint, env, remedy)
 
 
 def require_sandbox(
@@ -92,34 +105,19 @@ def claude_env(
     return env
 
 
-class ClaudeWire:
+class ClaudeHarness(Harness):
     """One run of `claude -p`, or of its SDK."""
 
-    def __init__(
-        self, options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-    ) -> None:
-        self._options, self._endpoint = options, endpoint
-        self._env = claude_env(options, endpoint, environ)
+    def command(self, request: Request, folder: WorkFolder) -> Command:
+        bare = _KEY_VARIABLE in self.env
+        if self.options.exec.use_sdk:
+            asked = {"options": claude_options(self.options, request, folder, bare)}
+            return sdk_command("claude", asked, folder, self.env)
+        argv = claude_argv(self.options, request, folder, bare)
+        return Command(argv, folder.task, folder.work, self.env)
 
-    async def send(self, request: Request, decoding: Decoding) -> Reply:
-        with work_folder(request) as folder:
-            bare = _KEY_VARIABLE in self._env
-            if self._options.exec.use_sdk:
-                asked = {"options": claude_options(self._options, request, folder, bare)}
-                command = sdk_command("claude", asked, folder, self._env)
-            else:
-                argv = claude_argv(self._options, request, folder, bare)
-                command = Command(argv, folder.task, folder.work, self._env)
-            remedy = f"Install Claude Code, or set {self._endpoint.role}.exec.path"
-            finished = await run(command, self._endpoint.asked, remedy)
-            reply = read_claude(self._endpoint, finished, decoding)
-            if request.returns:
-                files = {"files": folder.returned(request.returns)}
-                reply = replace(reply, extra={**reply.extra, **files})
-            return reply
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
+    def read(self, finished: Finished) -> Reply:
+        return read_claude(self.endpoint, finished)
 
 
 def claude_argv(
@@ -178,80 +176,89 @@ def claude_options(
     return told
 
 
-def read_claude(endpoint: Endpoint, finished: Finished, decoding: Decoding) -> Reply:
-    """Return the reply that a run's events tell of.
+@dataclass
+class _Told:
+    """What a run's events tell, one after the other."""
 
-    Raises:
-        Refused, ModelError: the run failed, or never ended.
-    """
-    skipped = Skipped()
-    actions: dict[str, dict[str, Any]] = {}
-    model, result = "", None
-    for event in objects(finished.stdout, skipped):
-        kind = event.get("type")
+    skipped: Skipped = field(default_factory=Skipped)
+    actions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    blocks: list[str] = field(default_factory=list)
+    text: str = ""
+    model: str = ""
+    result: Mapping[str, Any] | None = None
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        kind, message = event.get("type"), mapping(event.get("message"))
         if kind == "result":
-            result = event
+            self.result = event
         elif kind in ("assistant", "user"):
-            message = mapping(event.get("message"))
-            model = str(message.get("model", model)) if kind == "assistant" else model
-            _note_blocks(message.get("content"), actions, skipped)
-    if result is None:
-        said = finished.stderr if finished.stderr.strip() else finished.stdout
-        raise failure(endpoint, finished.code, said)
-    extra: dict[str, Any] = {"actions": list(actions.values())} if actions else {}
-    if skipped.count:
-        extra["skipped_events"] = skipped.count
-    usage = _usage(mapping(result.get("usage")))
-    if result.get("subtype") == "error_max_turns":
-        return Reply("", "out_of_turns", model=model, usage=usage, extra=extra)
-    if finished.code != 0 or result.get("is_error"):
-        status = result.get("api_error_status")
-        said = str(result.get("result", result.get("errors", finished.stderr)))
-        raise failure(
-            endpoint, finished.code, said, status if isinstance(status, int) else None
-        )
-    finish = {"max_tokens": "length", "refusal": "refusal"}.get(
-        str(result.get("stop_reason")), "stop"
-    )
-    text = cut_at_stop(_text(result), decoding.stop)
-    return Reply(text, finish, model=model, usage=usage, extra=extra)
+            content = message.get("content")
+            for block in content if isinstance(content, list) else ():
+                self._note_block(mapping(block))
+            if kind == "assistant":
+                said = said_in(content)
+                self.text = said.text if said is not None and said.text else self.text
+                name = text_of(message.get("model"))
+                self.model = name if name else self.model
 
-
-def _text(result: Mapping[str, Any]) -> str:
-    structured = result.get("structured_output")
-    if structured is not None:
-        return json.dumps(structured, ensure_ascii=False)
-    return str(result.get("result", ""))
-
-
-def _note_blocks(content: Any, actions: dict[str, dict[str, Any]], skipped: Skipped) -> None:
-    """Collect tool uses and their results; a block of another shape is counted."""
-    for block in content if isinstance(content, list) else ():
-        if not isinstance(block, Mapping):
-            skipped.count += 1
-        elif block.get("type") == "tool_use":
-            actions[str(block.get("id"))] = {
+    def _note_block(self, block: Mapping[str, Any]) -> None:
+        """Collect tool uses and their results; a block of another shape is counted."""
+        kind, action = block.get("type"), self.actions.get(str(block.get("tool_use_id")))
+        if kind == "tool_use":
+            self.actions[str(block.get("id"))] = {
                 "name": block.get("name"),
                 "input": block.get("input"),
                 "output": None,
                 "exit_code": None,
             }
-        elif block.get("type") == "tool_result":
-            action = actions.get(str(block.get("tool_use_id")))
-            if action is None:
-                skipped.count += 1
-                continue
+        elif kind == "tool_result" and action is not None:
             action["output"] = block.get("content")
             action["exit_code"] = 1 if block.get("is_error") else 0
+        elif not block or kind == "tool_result":
+            self.skipped.count += 1
+        elif kind != "text":
+            self.blocks.append(str(kind))
 
 
-def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
-    read = count(usage, "cache_read_input_tokens")
-    written = count(usage, "cache_creation_input_tokens")
-    return {
-        "input": count(usage, "input_tokens") + read + written,
-        "output": count(usage, "output_tokens"),
-        "cached": read,
-        "written": written,
-        "reasoning": 0,
-    }
+def read_claude(endpoint: Endpoint, finished: Finished) -> Reply:
+    """Return the reply that a run's events tell of.
+
+    A message of the model `<synthetic>`, or one for which no token was used, is the program's
+    own word on what went wrong, and no answer.
+
+    Raises:
+        Refused, ModelError: the run failed, or never ended.
+    """
+    told = _Told()
+    for event in objects(finished.stdout, told.skipped):
+        told.note(event)
+    result = told.result
+    if result is None:
+        raise failure(endpoint, finished.code, words_of(finished.stderr, finished.stdout))
+    used = mapping(result.get("usage"))
+    end = ended(result.get("stop_reason"))
+    odd = () if isinstance(result.get("result"), str) else ("a result",)
+    reply = Reply(
+        _text(result, told.text),
+        end if end in ("length", "refusal") else "stop",
+        model=told.model,
+        usage=message_usage(used),
+        extra=told.skipped.beside(list(told.actions.values())),
+        blocks=(*told.blocks, *odd),
+    )
+    if result.get("subtype") == "error_max_turns":
+        return replace(reply, text="", finish="out_of_turns")
+    unused = count(used, "input_tokens") == count(used, "output_tokens") == 0
+    failed = result.get("is_error") or text_of(result.get("subtype")).startswith("error")
+    if finished.code != 0 or failed or unused or told.model == _SYNTHETIC:
+        said = words_of(result.get("result"), result.get("errors"), finished.stderr, told.text)
+        raise failure(endpoint, finished.code, said, count(result, "api_error_status"))
+    return reply
+
+
+def _text(result: Mapping[str, Any], last_said: str) -> str:
+    structured = result.get("structured_output")
+    if structured is not None:
+        return json.dumps(structured, ensure_ascii=False)
+    said = text_of(result.get("result"))
+    return said if said else last_said

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from skilltrail.core.errors import ParamError
-from skilltrail.models.client.backend import Wire, cut_at_stop
+from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.errors import ModelConfigError
-from skilltrail.models.harness.events import Skipped, count, failure, mapping, objects
-from skilltrail.models.harness.folder import WorkFolder, work_folder
-from skilltrail.models.harness.process import Command, Finished, allowed, run
+from skilltrail.models.client.foreign import count, mapping, text_of, usage_of
+from skilltrail.models.harness.folder import WorkFolder
+from skilltrail.models.harness.harness import Harness, Skipped, failure, objects, words_of
+from skilltrail.models.harness.process import Command, Finished, allowed
 from skilltrail.models.harness.sdks import require_sdk, sdk_command
-from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
 
@@ -48,12 +47,19 @@ _PLAIN = (
 )
 
 
-def codex_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> Wire:
-    """Return the wire to the Codex CLI."""
+def codex_backend(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> Backend:
+    """Return the backend of the Codex CLI."""
     if options.exec.use_sdk:
         _refuse_beside_sdk(options, endpoint)
         require_sdk("codex", endpoint)
-    return CodexWire(options, endpoint, environ)
+    key = require_key(endpoint, environ)
+    env = allowed(environ, ["CODEX_HOME", *options.exec.env])
+    if key is not None and endpoint.key_env is not None:
+        env[endpoint.key_env] = key
+    remedy = f"Install the Codex CLI, or set {endpoint.role}.exec.path"
+    return CodexHarness(options, endpoint, env, remedy)
 
 
 def _refuse_beside_sdk(options: RoleOptions, endpoint: Endpoint) -> None:
@@ -71,38 +77,19 @@ def _refuse_beside_sdk(options: RoleOptions, endpoint: Endpoint) -> None:
             )
 
 
-class CodexWire:
+class CodexHarness(Harness):
     """One run of `codex exec`, or of its SDK."""
 
-    def __init__(
-        self, options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-    ) -> None:
-        self._options, self._endpoint = options, endpoint
-        key = require_key(endpoint, environ)
-        names = ["CODEX_HOME", *options.exec.env]
-        self._env = allowed(environ, names)
-        if key is not None and endpoint.key_env is not None:
-            self._env[endpoint.key_env] = key
+    def command(self, request: Request, folder: WorkFolder) -> Command:
+        settings = codex_settings(self.options, self.endpoint, request, folder)
+        if self.options.exec.use_sdk:
+            asked = codex_asked(self.options, request, folder, settings)
+            return sdk_command("codex", asked, folder, self.env)
+        argv = codex_argv(self.options, request, folder, settings)
+        return Command(argv, folder.task, folder.work, self.env)
 
-    async def send(self, request: Request, decoding: Decoding) -> Reply:
-        with work_folder(request) as folder:
-            settings = codex_settings(self._options, self._endpoint, request, folder)
-            if self._options.exec.use_sdk:
-                asked = codex_asked(self._options, request, folder, settings)
-                command = sdk_command("codex", asked, folder, self._env)
-            else:
-                argv = codex_argv(self._options, request, folder, settings)
-                command = Command(argv, folder.task, folder.work, self._env)
-            remedy = f"Install the Codex CLI, or set {self._endpoint.role}.exec.path"
-            finished = await run(command, self._endpoint.asked, remedy)
-            reply = read_codex(self._endpoint, self._options.model, finished, decoding)
-            if request.returns:
-                files = {"files": folder.returned(request.returns)}
-                reply = replace(reply, extra={**reply.extra, **files})
-            return reply
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
+    def read(self, finished: Finished) -> Reply:
+        return read_codex(self.endpoint, self.options.model, finished)
 
 
 def codex_settings(
@@ -186,42 +173,41 @@ def _toml(text: str) -> str:
     return json.dumps(text)
 
 
-def read_codex(endpoint: Endpoint, model: str, finished: Finished, decoding: Decoding) -> Reply:
-    """Return the reply that a run's events tell of.
+def read_codex(endpoint: Endpoint, model: str, finished: Finished) -> Reply:
+    """Return the reply that a run's events tell of: its last message that has a text.
 
     Raises:
         Refused, ModelError: the turn failed, or never ended.
     """
     skipped = Skipped()
-    text: str | None = None
+    text, failed, done = "", None, None
     actions: list[dict[str, Any]] = []
-    usage: dict[str, int] | None = None
-    failed: str | None = None
+    blocks: list[str] = []
     chatter: list[str] = []
     for event in objects(finished.stdout, skipped):
-        kind = event.get("type")
-        item = mapping(event.get("item"))
-        if kind == "item.completed" and item.get("type") == "agent_message":
-            text = str(item.get("text", ""))
-        elif kind == "item.completed" and item.get("type") not in ("error", "reasoning", None):
-            actions.append(_action(item))
+        kind, item = event.get("type"), mapping(event.get("item"))
+        if kind == "item.completed":
+            what = text_of(item.get("type"))
+            blocks.append(what if what else "an unknown item")
+            if what == "agent_message":
+                said = text_of(item.get("text"))
+                text = said if said else text
+            elif what not in ("", "error", "reasoning"):
+                actions.append(_action(item))
+            skipped.count += not what
         elif kind == "turn.completed":
-            usage = _usage(mapping(event.get("usage")))
+            done = event
         elif kind == "turn.failed":
-            failed = str(mapping(event.get("error")).get("message", event.get("error")))
+            failed = event
         elif kind == "error":
-            chatter.append(str(event.get("message", "")))
-        elif kind == "item.completed" and not item:
-            skipped.count += 1
-    if failed is not None or finished.code != 0 or usage is None:
-        said = failed if failed is not None else "\n".join([finished.stderr, *chatter])
+            chatter.append(words_of(event))
+    if failed is not None or finished.code != 0 or done is None:
+        told = None if failed is None else failed.get("error")
+        said = words_of(told, "\n".join([finished.stderr, *chatter]))
         raise failure(endpoint, finished.code, said)
-    extra: dict[str, Any] = {"actions": actions} if actions else {}
-    if skipped.count:
-        extra["skipped_events"] = skipped.count
-    if text is None:
-        raise ModelConfigError(endpoint.asked, "a turn without a message", "Check its version")
-    return Reply(cut_at_stop(text, decoding.stop), model=model, usage=usage, extra=extra)
+    blocks = blocks if blocks else ["a turn"]
+    extra, usage = skipped.beside(actions), _usage(done.get("usage"))
+    return Reply(text, model=model, usage=usage, extra=extra, blocks=tuple(blocks))
 
 
 def _action(item: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,10 +222,10 @@ def _action(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": item.get("type"), "input": details, "output": None, "exit_code": None}
 
 
-def _usage(usage: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        "input": count(usage, "input_tokens"),
-        "output": count(usage, "output_tokens"),
-        "cached": count(usage, "cached_input_tokens"),
-        "reasoning": count(usage, "reasoning_output_tokens"),
-    }
+def _usage(told: Any) -> dict[str, int]:
+    return usage_of(
+        count(told, "input_tokens"),
+        count(told, "output_tokens"),
+        cached=count(told, "cached_input_tokens"),
+        reasoning=count(told, "reasoning_output_tokens"),
+    )

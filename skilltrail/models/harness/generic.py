@@ -1,83 +1,70 @@
 """Backend `exec`: any agent program, described in params.
 
 The prompt goes to standard input, never into an argument. The answer is what the program
-prints (`parser: text`), or the field `text_field` of its last event that has it (`jsonl`).
+prints (`parser: text`), or the field `text_field` of its last event that has it (`jsonl`). A
+program that prints nothing has not answered.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from skilltrail.models.client.backend import cut_at_stop
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.errors import Transient
-from skilltrail.models.harness.events import failure, last_text
-from skilltrail.models.harness.folder import WorkFolder, work_folder
-from skilltrail.models.harness.process import Command, Finished, allowed, run
-from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.models.harness.folder import WorkFolder
+from skilltrail.models.harness.harness import Harness, Skipped, failure, last_text, words_of
+from skilltrail.models.harness.process import Command, Finished, allowed
+from skilltrail.models.protocol import Reply, Request
 from skilltrail.params.model_options import RoleOptions
 
-
-def exec_wire(options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]) -> ExecWire:
-    """Return the wire to the program of `exec.argv`."""
-    return ExecWire(options, endpoint, environ)
+# What agent programs print in place of an answer, and end well.
+_OWN_ERROR = re.compile(r"(?:API Error\b|Execution error$|Credit balance is too low$)")
 
 
-class ExecWire:
+def exec_backend(
+    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
+) -> ExecHarness:
+    """Return the backend of the program of `exec.argv`."""
+    env = allowed(environ, options.exec.env)
+    return ExecHarness(options, endpoint, env, f"Check {endpoint.role}.exec.argv")
+
+
+class ExecHarness(Harness):
     """One run of the program."""
 
-    def __init__(
-        self, options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-    ) -> None:
-        self._options, self._endpoint = options, endpoint
-        self._env = allowed(environ, options.exec.env)
-
-    async def send(self, request: Request, decoding: Decoding) -> Reply:
-        with work_folder(request) as folder:
-            finished = await run(
-                self._command(request, folder),
-                self._endpoint.asked,
-                f"Check {self._endpoint.role}.exec.argv",
-            )
-            if finished.code != 0:
-                said = finished.stderr if finished.stderr.strip() else finished.stdout
-                raise failure(self._endpoint, finished.code, said)
-            return self._reply(finished, folder, request, decoding)
-
-    async def close(self) -> None:
-        """Nothing outlives a call."""
-
-    def _command(self, request: Request, folder: WorkFolder) -> Command:
-        harness = self._options.exec
+    def command(self, request: Request, folder: WorkFolder) -> Command:
+        harness = self.options.exec
         words, prompt = list(harness.argv), folder.task
         if request.system and harness.system_args:
             words += harness.system_args
         elif request.system:
             prompt = f"{request.system.rstrip()}\n\n{folder.task}"
         values = {
-            "{model}": self._options.model,
+            "{model}": self.options.model,
             "{dir}": str(folder.work),
             "{system_file}": str(folder.side_file("system.md", request.system)),
         }
-        return Command(
-            tuple(_filled(word, values) for word in words), prompt, folder.work, self._env
-        )
+        argv = tuple(_filled(word, values) for word in words)
+        return Command(argv, prompt, folder.work, self.env)
 
-    def _reply(
-        self, finished: Finished, folder: WorkFolder, request: Request, decoding: Decoding
-    ) -> Reply:
+    def read(self, finished: Finished) -> Reply:
+        if finished.code != 0:
+            raise failure(
+                self.endpoint, finished.code, words_of(finished.stderr, finished.stdout)
+            )
         skipped, text = 0, finished.stdout.strip()
-        if self._options.exec.parser == "jsonl":
-            found, skipped = last_text(finished.stdout, self._options.exec.text_field)
+        if self.options.exec.parser == "jsonl":
+            field = self.options.exec.text_field
+            found, skipped = last_text(finished.stdout, field)
             if found is None:
-                field = self._options.exec.text_field
                 what = f"no event with the field {field!r} ({skipped} unreadable)"
-                raise Transient(self._endpoint.asked, what, billed=True)
+                raise Transient(self.endpoint.asked, what, billed=True)
             text = found
-        extra: dict[str, object] = {"skipped_events": skipped} if skipped else {}
-        if request.returns:
-            extra["files"] = folder.returned(request.returns)
-        return Reply(cut_at_stop(text, decoding.stop), model=self._options.model, extra=extra)
+        if _OWN_ERROR.match(text):
+            raise failure(self.endpoint, 0, text)
+        # What it used is not known, so an empty text is a lost one.
+        return Reply(text, model=self.options.model, extra=Skipped(skipped).beside([]))
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

@@ -1,0 +1,92 @@
+"""The answer in a reply's text, without the reasoning that a server left in it.
+
+Servers should report reasoning apart; many put some of it into the text, in the form that the
+model was trained on. Known forms: a block in tags of any kind (`<think>`, `[THINK]`,
+`<|START_THINKING|>`, ...), a closing tag whose opening stood in the prompt, and Harmony's
+channels, of which `final` is the answer (https://github.com/openai/harmony).
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAME = (
+    r"(?:\w+[:_-])?(?:think|thinking|thoughts?|reasoning|scratchpad|cot"
+    r"|chain[_-]of[_-]thought|inner[_-]monologue)"
+)
+_OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\] | ◁think▷
+    | <\|begin_of_thought\|> | <\|START_THINKING\|> | <\|inner_prefix\|> | <unused94>
+    | <\|channel>[ ]*thought\b )"""
+_CLOSE = rf"""(?: <\|?/{_NAME}\s*\|?> | \[/(?:THINK|THINKING|REASONING)\] | ◁/think▷
+    | <\|end_of_thought\|> | <\|END_THINKING\|> | <\|inner_suffix\|> | <unused95>
+    | <channel\|> )"""
+_FLAGS = re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE
+_OPENING = re.compile(_OPEN, _FLAGS)
+# A block begins a line; one that is never closed reaches to the end.
+_BLOCK = re.compile(rf"^[ \t]*{_OPEN}.*?(?:{_CLOSE}|\Z)\s*", _FLAGS)
+# A tag in quotes is talked about, not used.
+_CLOSING = re.compile(rf"(?P<line>^[ \t]*)?(?<![`'\"]){_CLOSE}\s*", _FLAGS)
+_IN_WORDS = re.compile(
+    r"\A\s*here(?:'s|\ is)\ my\ thought\ process:.*?here(?:'s|\ is)\ my\ response:\s*", _FLAGS
+)
+# What some models put around the answer itself.
+_WRAPPING = re.compile(
+    r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response"
+    r"|begin_of_box|end_of_box)\|>",
+    re.IGNORECASE,
+)
+_HARMONY = re.compile(r"<\|(start|channel|message|constrain|end|return|call)\|>")
+_CHANNELS = ("analysis", "commentary", "final")
+# Harmony without its special tokens: the words of its headers run into the text.
+_HARMONY_BARE = re.compile(r"\A\s*analysis(?=[A-Z]|.*assistantfinal)", re.DOTALL)
+
+
+def final_answer(text: str) -> tuple[str, bool]:
+    """Return the answer in a reply's text, and whether there was reasoning beside it.
+
+    A text without reasoning comes back as it is.
+    """
+    answer, found = _harmony(text) if _HARMONY.search(text) is not None else (text, False)
+    bare = _HARMONY_BARE.match(answer)
+    if bare is not None:
+        answer, found = answer[bare.end() :].partition("assistantfinal")[2], True
+    for block in (_IN_WORDS, _BLOCK):
+        answer, count = block.subn("", answer)
+        found = found or count > 0
+    end = _lone_closing(answer)
+    if end is not None:
+        answer, found = answer[end:], True
+    return (_WRAPPING.sub("", answer).strip() if found else answer), found
+
+
+def _lone_closing(text: str) -> int | None:
+    """Return the end of the last closing tag whose opening is not in the text."""
+    opening = _OPENING.search(text)
+    ends = [
+        mark.end()
+        for mark in _CLOSING.finditer(text)
+        if mark["line"] is not None or opening is None or mark.start() < opening.start()
+    ]
+    return ends[-1] if ends else None
+
+
+def _harmony(text: str) -> tuple[str, bool]:
+    """Return the last final message, or what follows the messages outside of any, and whether
+    there were other channels."""
+    before, *rest = _HARMONY.split(text)
+    if rest[0] == "message" and before.strip().startswith(_CHANNELS):
+        rest = ["channel", before, *rest]  # the first token stood in the prompt
+        before = ""
+    channel, outside, finals, others = "final", [before], [], False
+    for token, part in zip(rest[::2], rest[1::2], strict=True):
+        if token == "start":
+            channel = "final"
+        elif token == "channel":
+            channel = part.split()[0] if part.split() else ""
+            others = others or channel != "final"
+        elif token == "message" and channel == "final":
+            finals.append(part)
+        elif token in ("end", "return", "call"):
+            outside.append(part)
+    said = [part for part in finals if part.strip()]
+    return (said[-1] if said else "".join(outside)).strip(), others
