@@ -13,7 +13,8 @@ from skilltrail.store.place import find_place
 
 async def main() -> None:
     """Build all outputs in the project that the stage runs in."""
-    build(find_place().workspace)
+    place = find_place()
+    build(place.workspace, place.root)
 
 
 if __name__ == "__main__":

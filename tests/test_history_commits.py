@@ -20,7 +20,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.history.git.branch import SideBranch
 from skilltrail.history.git.commits import commits_of
 from skilltrail.history.git.opening import label_of, open_side_branch
-from skilltrail.history.git.ref_names import RUNS, Placement, place, ref_label
+from skilltrail.history.git.ref_names import RUNS, Placement, place, ref_label, run_refs
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import ProjectionError, Recorder
@@ -377,15 +377,15 @@ INDEX = {sha: at for at, sha in enumerate(CHAIN)}
 @pytest.mark.parametrize(
     ("refs", "expected"),
     [
-        ({}, Placement("r", 0, None)),
-        ({"r": ["a1", "a2"]}, Placement("r", 2, "a2")),
-        ({"r": CHAIN}, Placement("r", 4, "a4")),
-        ({"r": [*CHAIN, "a5"]}, Placement("r", 4, "a5")),
-        ({"r": ["a1", "b2"]}, Placement("r-2", 1, None)),
-        ({"r": ["a1", "b2"], "r-2": ["a1", "a2", "a3"]}, Placement("r-2", 3, "a3")),
-        ({"r": ["a1", "a2", "b3"], "r-2": ["a1"]}, Placement("r-3", 2, None)),
-        ({"r": ["c1"], "r-2": ["d1", "d2"]}, Placement("r-3", 0, None)),
-        ({"r/x": ["c1"]}, Placement("r-2", 0, None)),
+        ({}, Placement(RUNS + "r", 0, None)),
+        ({"r": ["a1", "a2"]}, Placement(RUNS + "r", 2, "a2")),
+        ({"r": CHAIN}, Placement(RUNS + "r", 4, "a4")),
+        ({"r": [*CHAIN, "a5"]}, Placement(RUNS + "r", 4, "a5")),
+        ({"r": ["a1", "b2"]}, Placement(RUNS + "r-2", 1, None)),
+        ({"r": ["a1", "b2"], "r-2": ["a1", "a2", "a3"]}, Placement(RUNS + "r-2", 3, "a3")),
+        ({"r": ["a1", "a2", "b3"], "r-2": ["a1"]}, Placement(RUNS + "r-3", 2, None)),
+        ({"r": ["c1"], "r-2": ["d1", "d2"]}, Placement(RUNS + "r-3", 0, None)),
+        ({"r/x": ["c1"]}, Placement(RUNS + "r-2", 0, None)),
     ],
 )
 def test_the_first_name_that_fits_is_taken(
@@ -393,13 +393,15 @@ def test_the_first_name_that_fits_is_taken(
 ) -> None:
     tips = {RUNS + name: chain[-1] for name, chain in refs.items()}
     histories = {chain[-1]: chain[::-1] for chain in refs.values()}
-    assert place("r", CHAIN, INDEX, tips, histories.__getitem__) == expected
+    wanted = run_refs("r", tips)
+    assert place(wanted, CHAIN, INDEX, tips, histories.__getitem__) == expected
 
 
 def test_a_name_below_another_run_loses_its_slashes() -> None:
     refs = {RUNS + "feature": "c1"}
-    found = place("feature/x", CHAIN, INDEX, refs, lambda tip: ["c1"])
-    assert found == Placement("feature-x", 0, None)
+    wanted = run_refs("feature/x", refs)
+    found = place(wanted, CHAIN, INDEX, refs, lambda tip: ["c1"])
+    assert found == Placement(RUNS + "feature-x", 0, None)
 
 
 def test_what_a_killed_import_left_behind_is_no_obstacle(

@@ -19,12 +19,12 @@ from skilltrail.report.tables import curve, metrics, tsv
 OUT = Path("reports/out")
 
 
-def build(workspace: Path) -> None:
-    """Read the logs of `workspace` and write the report's files."""
+def build(workspace: Path, root: Path | None = None) -> None:
+    """Read the logs of `workspace` and write the report's files; `root` as in `read_facts`."""
     training = read_log(workspace / "skills/events.jsonl")
     evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
     out = workspace / OUT
-    facts = read_facts(workspace, [*training, *evaluation])
+    facts = read_facts(workspace, [*training, *evaluation], root)
     numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
     write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
     write_atomic(out / "curve.tsv", tsv(curve(training)))

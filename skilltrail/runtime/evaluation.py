@@ -26,12 +26,12 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment
-from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
+from skilltrail.runtime.evaluation_log import Asked, open_log
 from skilltrail.runtime.named_skill import NamedSkill, named_skill, skills_of
 from skilltrail.runtime.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, facts_named
 from skilltrail.runtime.session import Session, open_session
@@ -53,34 +53,33 @@ async def main() -> None:
             export_shards(session.store, set(), export)
             return
         import_shards(session.store, export)
-        asked = session.params.evaluate
-        items = items_of(workspace, asked.split)
-        skills = [named_skill(workspace, name) for name in asked.skills] or skills_of(training)
-        note_opening(session, asked.split, items, skills)
+        wanted = session.params.evaluate
+        asked = Asked(
+            wanted.split,
+            items_of(workspace, wanted.split),
+            [named_skill(workspace, name) for name in wanted.skills] or skills_of(training),
+            wanted.roles,
+        )
         ledger = f"evaluate-{training[-1].id[:16]}.jsonl"
         session.accounts.keep_in(session.place.state / "spent" / ledger)
-        events = await evaluate_skills(session, items, skills, after=training[-1])
-        export_shards(session.store, facts_named(events), export)
+        async with open_log(session, asked, training) as recorder:
+            await evaluate_skills(session, asked, recorder)
+        write_atomic(workspace / EVALUATION, recorder.path.read_text(encoding="utf-8"))
+        export_shards(session.store, facts_named(recorder.events), export)
 
 
-async def evaluate_skills(
-    session: Session, items: Sequence[Item], skills: Sequence[NamedSkill], *, after: Event
-) -> list[Event]:
-    """Measure `skills` into reports/out/evaluation.jsonl and return its events."""
-    path = session.place.workspace / EVALUATION
-    path.parent.mkdir(parents=True, exist_ok=True)
-    asked, rule = session.params.evaluate, gate_rule(session.params)
-    recorder = Recorder(path, after=after, report=session.report)
-    try:
-        session.progress.expect(len(items) * len(skills) * (1 + len(asked.roles)))
-        home = await measure(session.rollouts(), rule, items, skills, recorder, asked.split)
-        for name, options in asked.roles.items():
-            async with open_rollouts(session, name, options) as rollouts:
-                await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
-        recorder.finish()
-    finally:
-        recorder.close()
-    return recorder.events
+async def evaluate_skills(session: Session, asked: Asked, recorder: Recorder) -> None:
+    """Measure what is asked for, on the target trained on and on the further ones."""
+    rule, items, skills = gate_rule(session.params), asked.items, asked.skills
+    session.progress.expect(len(items) * len(skills) * (1 + len(asked.targets)))
+    note_opening(session, asked)
+    home = await measure(
+        session.rollouts(), rule, items, skills, recorder, asked.split, asked.opened_before
+    )
+    for name, options in asked.targets.items():
+        async with open_rollouts(session, name, options) as rollouts:
+            await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
+    recorder.finish()
 
 
 def items_of(workspace: Path, split: str) -> list[Item]:
@@ -89,12 +88,11 @@ def items_of(workspace: Path, split: str) -> list[Item]:
     return [item for name in names for item in read_split(workspace, name)]
 
 
-def note_opening(
-    session: Session, split: str, items: Sequence[Item], skills: Sequence[NamedSkill]
-) -> None:
+def note_opening(session: Session, asked: Asked) -> None:
     """Write to the operations log that the test split is opened, if it is."""
-    if split in ("test", "all"):
-        session.ops.write("test.opened", items=len(items), skills=[s.name for s in skills])
+    if asked.unseals:
+        names = [skill.name for skill in asked.skills]
+        session.ops.write("test.opened", items=len(asked.items), skills=names)
 
 
 async def measure(
@@ -104,10 +102,12 @@ async def measure(
     skills: Sequence[NamedSkill],
     history: History,
     split: str,
+    opened_before: int | None = None,
 ) -> list[list[Rollout]]:
     """Roll out every item with every skill; the first skill is what the others gain over.
 
-    Returns the rollouts, one list a skill.
+    That the split is opened is on record before the first rollout, see `Asked`. Returns the
+    rollouts, one list a skill.
     """
     history.append(
         "test.opened",
@@ -117,8 +117,10 @@ async def measure(
             "skills": [{"name": s.name, "digest": text_digest(s.text)} for s in skills],
             "target": dict(rollouts.target.identity),
             **rollouts.scorer.consumed(items),
+            **({} if opened_before is None else {"opened_before": opened_before}),
         },
     )
+    history.flush()
     all_done: list[list[Rollout]] = []
     for skill in skills:
         done = await rollouts.all(items, skill.text)

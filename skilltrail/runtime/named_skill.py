@@ -41,7 +41,9 @@ def named_skill(workspace: Path, name: str) -> NamedSkill:
     """
     path = workspace / name
     if path.is_file():
-        return NamedSkill(name, read_seed_skill(path))
+        # An event holds no path of this machine.
+        inside = path.resolve().is_relative_to(workspace.resolve())
+        return NamedSkill(name if inside else path.name, read_seed_skill(path))
     if name in FROM_THE_LOG and not (workspace / EVENTS).exists():
         raise UsageError(
             f"The skill {name}", f"no {EVENTS}", "Run `dvc repro` first, or name a file"

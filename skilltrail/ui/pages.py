@@ -9,6 +9,8 @@ from markupsafe import Markup
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.splits import FOLDER as SPLITS
+from skilltrail.history.ask.evaluations import evaluations
+from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.facts import read_expected
@@ -64,8 +66,9 @@ class Pages:
         """Return facts from the store, which has them before any export does."""
         with open_reading(self._place.root) as store:
             values = {} if store is None else store.get_many(sorted(facts_named(events)))
+        project = Project(self._place.workspace, self._place.root)
         expected = read_expected(self._place.workspace / SPLITS, events)
-        return Facts(values, True, expected)
+        return Facts(values, True, expected, evaluations(project))
 
     def _runs(self) -> list[dict[str, Any]]:
         try:

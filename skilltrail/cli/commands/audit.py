@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, RUN, source_of
+from skilltrail.cli.commands.history import JSON, RUN, answer, source_of
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
 from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
 from skilltrail.history.ask.bisect import Found
-from skilltrail.history.ask.sources import VERSION
+from skilltrail.history.ask.sources import VERSION, Source
 from skilltrail.history.log.run_log import Story
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
@@ -44,15 +44,17 @@ def audit(
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.ask.audit_text import audit_text as in_words
 
-    story = source_of(run).story
-    with evidence() as facts:
-        audits = _audits(story, facts, version, patch, line, text)
-    if as_json:
-        emit_json([one.to_json() for one in audits])
-    elif markdown:
-        emit("\n".join(audit_markdown(one) for one in audits))
-    else:
-        emit("\n".join(in_words(one, everything=everything) for one in audits))
+    def show(source: Source) -> None:
+        with evidence() as facts:
+            audits = _audits(source.story, facts, version, patch, line, text)
+        if as_json:
+            emit_json([one.to_json() for one in audits])
+        elif markdown:
+            emit("\n".join(audit_markdown(one) for one in audits))
+        else:
+            emit("\n".join(in_words(one, everything=everything) for one in audits))
+
+    answer(run, show)
 
 
 def _audits(
@@ -126,9 +128,13 @@ def blame(
 
     Example: skilltrail blame --version 3
     """
+    answer(run, lambda source: _blame(source.story, version, as_json=as_json))
+
+
+def _blame(story: Story, version: str, *, as_json: bool) -> None:
     from skilltrail.history.ask.blame import blame as lines_of
 
-    rows = lines_of(source_of(run).story, number_of(version))
+    rows = lines_of(story, number_of(version))
     if as_json:
         emit_json([row.to_json() for row in rows])
         return
@@ -201,8 +207,15 @@ async def _bisect(
         found.append(await search(story, item, None, good=good, bad=bad))
         return
     async with open_session("evaluate", command="bisect") as session:
-        everything = [i for name in SPLITS for i in read_split(session.place.workspace, name)]
-        known = {one.id: one for one in everything}
+        workspace = session.place.workspace
+        items = {name: {i.id: i for i in read_split(workspace, name)} for name in SPLITS}
+        if item in items.pop("test"):
+            raise UsageError(
+                f"--item {item}",
+                "it is of the test split, which `skilltrail evaluate` alone opens",
+                "Say `skilltrail evaluate --split test --skill v0 --skill v1 …` for that",
+            )
+        known = {id: one for some in items.values() for id, one in some.items()}
         if item not in known:
             raise UsageError(f"--item {item}", "no split has it", "See data/splits")
         rollouts = session.rollouts()

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Annotated, Any
 
 import typer
 
-from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import UsageError
-from skilltrail.core.item import SPLITS, Item
-from skilltrail.envs.kit.metrics import metric_means
-from skilltrail.method.rollout import Rollout, Rollouts
-from skilltrail.method.run import gate_rule
+from skilltrail.core.item import SPLITS
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import read_log
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit_json, say, table
-from skilltrail.runtime.evaluation import (
-    answered,
-    by_task_type,
-    items_of,
-    note_opening,
-    summary,
-)
-from skilltrail.runtime.named_skill import NamedSkill, named_skill
-from skilltrail.runtime.session import Session, open_session
-from skilltrail.runtime.transfer import carried, open_rollouts, target_named
+from skilltrail.runtime.evaluation import evaluate_skills, items_of
+from skilltrail.runtime.evaluation_log import Asked, open_log, openings_before
+from skilltrail.runtime.named_skill import named_skill
+from skilltrail.runtime.outputs import EVENTS
+from skilltrail.runtime.session import open_session
+from skilltrail.runtime.transfer import target_named
 
 GAIN, SHARE = "gain (95 % interval)", "share of the gain (95 % interval)"
 TRAINED_ON = "target"  # what tables call the role `target`
@@ -83,51 +79,36 @@ async def _measure(
 ) -> None:
     async with open_session("evaluate", command="evaluate") as session:
         workspace = session.place.workspace
-        skills = [named_skill(workspace, name) for name in names]
-        items = items_of(workspace, split)
-        roles = {name: target_named(session.params, name) for name in targets}
-        session.progress.expect(len(items) * len(skills) * (1 + len(roles)))
-        note_opening(session, split, items, skills)
-        if split in ("test", "all"):
-            say("the test split is opened; this is noted in .skilltrail/ops.jsonl")
-        home = await roll_out(session.rollouts(), items, skills)
-        rows += rows_of(session, None, skills, home, home)
-        for name, options in roles.items():
-            async with open_rollouts(session, name, options) as rollouts:
-                there = await roll_out(rollouts, items, skills)
-            rows += rows_of(session, name, skills, there, home)
+        log = workspace / EVENTS
+        training = read_log(log) if log.exists() else []
+        asked = Asked(
+            split,
+            items_of(workspace, split),
+            [named_skill(workspace, name) for name in names],
+            {PurePath(n).name: target_named(session.params, n) for n in targets},
+            openings_before(session, training),
+        )
+        if asked.unseals:
+            say("the test split is opened: this is recorded in the history of the run")
+        async with open_log(session, asked, training) as recorder:
+            await evaluate_skills(session, asked, recorder)
+        rows += rows_of(recorder.events)
 
 
-async def roll_out(
-    rollouts: Rollouts, items: list[Item], skills: list[NamedSkill]
-) -> list[list[Rollout]]:
-    """Return the rollouts of all items, one list a skill."""
-    return [await rollouts.all(items, skill.text) for skill in skills]
-
-
-def rows_of(
-    session: Session,
-    target: str | None,
-    skills: list[NamedSkill],
-    done: list[list[Rollout]],
-    home: list[list[Rollout]],
-) -> list[dict[str, Any]]:
-    """Return one row per skill: means, the paired gain over the first, and per task type; on
-    another target than the training one (`target` is its name) the share that carries over."""
-    rule = gate_rule(session.params)
-    return [
-        {
-            "target": TRAINED_ON if target is None else target,
-            "skill": skill.name,
-            "digest": text_digest(skill.text),
-            "metric": rule.metric,
-            **summary(rule, done[0], rolled, alone=rolled is done[0]),
-            **({} if target is None else carried(rule, (home[0], at_home), (done[0], rolled))),
-            "task_types": by_task_type(rule, done[0], rolled, alone=rolled is done[0]),
-            "metrics": metric_means(session.env, answered(rolled)),
-        }
-        for skill, rolled, at_home in zip(skills, done, home, strict=True)
-    ]
+def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """Return one row per skill and target: means, the paired gain over the first skill, per
+    task type; on another target than the training one the share that carries over."""
+    rows = []
+    for event in events:
+        if event.type in ("skill.evaluated", "skill.transferred"):
+            data = dict(event.data)
+            about = {"target": data.pop("target", TRAINED_ON), "skill": data.pop("name")}
+            about["digest"] = event.data["skill"]
+            named = {one["name"]: one["mean"] for one in data.pop("metrics", ())}
+            for name in ("skill", "model", "against", "split"):
+                data.pop(name, None)
+            rows.append({**data, **about, "metrics": named})
+    return rows
 
 
 def _on(row: dict[str, Any]) -> str:

@@ -191,7 +191,7 @@ def _page(
     from skilltrail.report.book.runs import run_rows
     from skilltrail.report.page import page
 
-    facts = read_facts(here.workspace, [*training, *evaluation])
+    facts = read_facts(here.workspace, [*training, *evaluation], here.root)
     return page(training, evaluation, facts, run_rows(all_runs(here)) if runs else ())
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import (
     EVENTS,
@@ -19,8 +20,9 @@ from skilltrail.history.ask.sources import (
     open_source,
     stand_in,
 )
-from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import scan_log
+from skilltrail.history.log.events import Event, Unreadable
+from skilltrail.history.log.log import read_whole, scan_log
+from skilltrail.history.log.run_log import Story
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say, table
 from skilltrail.store.place import find_place
 
@@ -51,6 +53,35 @@ def source_of(run: str | None) -> Source:
     if run is None:
         tell_stand_in(here)
     return source
+
+
+def answer(run: str | None, show: Callable[[Source], None]) -> None:
+    """Let `show` tell what the log `run` says, as far as it is whole; then say where it ends.
+
+    Raises:
+        FaultError: the log is damaged; what is whole was shown before.
+    """
+    source = source_of(run)
+    while True:
+        try:
+            show(source)
+            break
+        except Unreadable as error:
+            if not any(event.seq == error.seq for event in source.events):
+                raise
+            source = source.before(error.seq, error)
+        except SkilltrailError:
+            if source.torn is not None:
+                say(f"{source.name}: {source.torn}")
+            raise
+    if source.torn is None:
+        return
+    whole = f"{source.torn.found}; {len(source.events)} whole events stand before it"
+    if source.unfinished:
+        say(f"{source.torn.asked}: {whole}")
+    else:
+        remedy = f"`skilltrail verify --run {source.name}` names every fault"
+        raise FaultError(f"{source.name} ends torn at {source.torn.asked}", whole, remedy)
 
 
 def tell_stand_in(here: Project) -> None:
@@ -85,10 +116,15 @@ def replay(
 
     Example: skilltrail replay --run main --version 3 -o v3.md
     """
+    answer(run, lambda source: _replay(source.story, version, output, all, as_json=as_json))
+
+
+def _replay(
+    story: Story, version: str, output: Path | None, all: Path | None, *, as_json: bool
+) -> None:
     from skilltrail.history.ask.sources import VERSION
     from skilltrail.history.log.replay import version_of, versions
 
-    story = source_of(run).story
     if all is not None:
         found = versions(story.skeleton())
         for one in found:
@@ -170,6 +206,7 @@ def rebuild(as_json: JSON = False) -> None:
 
     Example: skilltrail rebuild
     """
+    from skilltrail.history.ask.evaluations import evaluation_logs
     from skilltrail.history.git.opening import label_of
     from skilltrail.history.git.rebuild import rebuild as rebuild_refs
     from skilltrail.history.git.repository import Git
@@ -181,7 +218,12 @@ def rebuild(as_json: JSON = False) -> None:
     logs = [scan_log(path) for path in live_logs(here)]
     if (here.workspace / EVENTS).exists():
         logs.append(scan_log(here.workspace / EVENTS))
-    rows = rebuild_refs(door, logs, label_of(door, None))
+    asked = [
+        (events, "opened_before" in events[0].data)
+        for path in evaluation_logs(here)
+        if (events := read_whole(path, continues=True).events)
+    ]
+    rows = rebuild_refs(door, logs, label_of(door, None), asked)
     if as_json:
         emit_json([row.to_json() for row in rows])
         return

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, RUN, source_of
+from skilltrail.cli.commands.history import JSON, RUN, answer
 from skilltrail.core import schemas
 from skilltrail.core.errors import UsageError
+from skilltrail.history.ask.sources import Source
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
 from skilltrail.runtime.console import emit, emit_json, say, table
@@ -54,11 +55,14 @@ def log(
     if follow:
         _follow(run, wanted, as_json=as_json)
         return
-    story = source_of(run).story
-    if summary:
-        _summary(story, as_json=as_json)
-    else:
-        _events(story, wanted, as_json=as_json)
+
+    def show(source: Source) -> None:
+        if summary:
+            _summary(source.story, as_json=as_json)
+        else:
+            _events([*source.events, *source.evaluation], wanted, as_json=as_json)
+
+    answer(run, show)
 
 
 def _check_type(type: str) -> None:
@@ -69,10 +73,10 @@ def _check_type(type: str) -> None:
         raise UsageError(f"--type {type}", "no event has that type", remedy)
 
 
-def _events(story: Story, wanted: Wanted, *, as_json: bool) -> None:
+def _events(events: Sequence[Event], wanted: Wanted, *, as_json: bool) -> None:
     from skilltrail.history.log.words import told
 
-    shown = [(event, words) for event, words in told(story.events) if wanted(event)]
+    shown = [(event, words) for event, words in told(events) if wanted(event)]
     if as_json:
         emit_json([json.loads(event.line) for event, _ in shown])
     elif shown:

@@ -10,7 +10,7 @@ import typer
 from skilltrail.cli.commands.history import JSON, project, skill_of, tell_stand_in
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
-from skilltrail.history.ask.sources import EVENTS, Project, live_logs
+from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.runtime.console import emit, emit_json, say, table
 
@@ -27,24 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def all_runs(here: Project) -> dict[str, list[Event]]:
-    """Return the events of every run: of refs/evolution, and of logs that no ref holds."""
-    from skilltrail.history.ask.sources import commit_events, run_tips
-    from skilltrail.history.git.repository import Git
-    from skilltrail.history.log.log import scan_log
+    """Return the events of every run; what of them is damaged is said."""
+    from skilltrail.history.ask.runs import runs_at_hand
 
-    found: dict[str, list[Event]] = {}
-    door = Git.find(here.root)
-    if door is not None:
-        found = {name: commit_events(door, tip) for name, tip in run_tips(door)}
-    held = {event.id for events in found.values() for event in events}
-    for path in [here.workspace / EVENTS, *live_logs(here)]:
-        events = scan_log(path) if path.exists() else []
-        if events and events[-1].id not in held:
-            name = (
-                "workspace" if path.name == EVENTS.name and path.parent.name == "skills" else ""
-            )
-            found[name if name else path.parent.name] = events
-            held |= {event.id for event in events}
+    found, faults = runs_at_hand(here)
+    for fault in faults:
+        say(f"{fault} What is whole before it is shown; `skilltrail verify` tells more.")
     return found
 
 
@@ -53,16 +41,17 @@ def runs(as_json: JSON = False) -> None:
 
     Example: skilltrail runs
     """
+    from skilltrail.history.ask.evaluations import evaluations
     from skilltrail.history.ask.runs import run_tree
 
     here = project()
     found = all_runs(here)
-    rows = run_tree(found, trunk_of(here)) if found else []
+    rows = run_tree(found, trunk_of(here), evaluations(here)) if found else []
     if as_json:
         emit_json([row.to_json() for row in rows])
         return
     table(
-        ("run", "from", "what differs", "seed", "best", "skill", "accepted"),
+        ("run", "from", "what differs", "seed", "best", "skill", "accepted", "test opened"),
         [
             (
                 row.name if row.finished else f"{row.name} …",
@@ -72,6 +61,7 @@ def runs(as_json: JSON = False) -> None:
                 _score(row.best_score),
                 "-" if row.best_version is None else f"v{row.best_version}",
                 f"{row.accepted}/{row.accepted + row.rejected}",
+                f"{row.openings}×",
             )
             for row in rows
         ],

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.history.ask.evaluations import Openings, evaluations, openings
+from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.runtime.console import emit_json, say, table
@@ -70,6 +73,8 @@ def summary(
     ]
     if "test" not in scores:
         lines.insert(0, "the test split is sealed (evaluate.enabled: false)")
+    if told["openings"]["run"]:
+        lines.insert(-2, f"test split {Openings(**told['openings'])}")
     for line in lines:
         say(line)
 
@@ -120,6 +125,7 @@ def summarize(place: Place) -> dict[str, Any]:
         wall_s = wall_time_s(place.state / "ops.jsonl")
         compared = compare_with_head(place.workspace)
         same, reproduction = compared.same, compared.told
+    here = Project(place.workspace, place.root)
     judged = [event.data for event in training if event.type == "gate.judged"]
     rejected = [data for data in judged if data["verdict"] == "rejected"]
     return {
@@ -130,6 +136,7 @@ def summarize(place: Place) -> dict[str, Any]:
             "saved": sum(data["saved"] for data in rejected),
             "of": sum(data["total"] for data in rejected),
         },
+        "openings": asdict(openings(evaluations(here), training[-1].id)),
         "made_here": made_here,
         "reproduced": same,
         "reproduction": reproduction,

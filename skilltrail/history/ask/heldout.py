@@ -3,7 +3,7 @@
 An evaluation's first event follows the last one of its training log, so an evaluation belongs
 to the run that ends with that event, wherever the file is found:
 
-    reports/out/evaluation.jsonl      the workspace's
+    logs and commits                  see `evaluations`
     a branch or a DVC experiment      its dvc.lock names the file, DVC's cache has it
 
 Nothing is fetched; an evaluation that is only on a remote is not at hand (`dvc pull`).
@@ -21,12 +21,12 @@ from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.score import exact, exact_mean
+from skilltrail.history.ask.evaluations import EVALUATION, evaluations
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import chained
+from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.rows import Row, by_item
 
-EVALUATION = "reports/out/evaluation.jsonl"
 CACHE = ".dvc/cache/files/md5"
 HOLDERS = ("refs/heads", "refs/tags", "refs/exps")
 
@@ -51,9 +51,8 @@ def held_out(project: Project) -> dict[str, HeldOut]:
     A file that is damaged says nothing here; `skilltrail verify --run FILE` names the fault.
     """
     found: dict[str, HeldOut] = {}
-    for data in _logs(project):
+    for events in _found(project):
         try:
-            events = list(chained(data.split(b"\n")[:-1], EVALUATION, continues=True))
             told = _told(events)
         except SkilltrailError:
             continue
@@ -89,17 +88,13 @@ def metric_of(row: Row, said: Mapping[str, Any]) -> Fraction | None:
     return hard if said["metric"] == "hard" else soft
 
 
-def _logs(project: Project) -> Iterator[bytes]:
-    """Yield the bytes of every evaluation at hand, the workspace's first, none twice."""
-    path = project.workspace / EVALUATION
-    if path.is_file():
-        yield path.read_bytes()
-    seen = set()
-    for digest in _locked(project):
-        cached = project.root / CACHE / digest[:2] / digest[2:]
-        if digest not in seen and cached.is_file():
-            yield cached.read_bytes()
-        seen.add(digest)
+def _found(project: Project) -> Iterator[Sequence[Event]]:
+    """Yield the events of every evaluation at hand, the pipeline's before those asked for."""
+    yield from (one.events for one in sorted(evaluations(project), key=lambda one: one.asked))
+    cached = [project.root / CACHE / md5[:2] / md5[2:] for md5 in _locked(project)]
+    for path in dict.fromkeys([project.workspace / EVALUATION, *cached]):
+        if path.is_file():
+            yield read_whole(path, continues=True).events
 
 
 def _locked(project: Project) -> Iterator[str]:
@@ -122,5 +117,5 @@ def _outs(text: bytes) -> Iterator[str]:
     stages = (YAML(typ="safe").load(text) or {}).get("stages", {})
     for stage in stages.values():
         for out in stage.get("outs", ()):
-            if out.get("path") == EVALUATION and "md5" in out:
+            if out.get("path") == EVALUATION.as_posix() and "md5" in out:
                 yield out["md5"]

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from skilltrail.core.errors import FaultError
 from skilltrail.history.ask.differences import in_words, shared_prefix
-from skilltrail.history.log.consumed import consumed_items, consumed_params
-from skilltrail.history.log.events import Event
+from skilltrail.history.ask.evaluations import Evaluation, openings
+from skilltrail.history.ask.sources import EVENTS, Project, live_logs
+from skilltrail.history.log.consumed import CONSUMED_IN, consumed_items, consumed_params
+from skilltrail.history.log.events import Event, Unreadable
+from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.run_log import Story
+
+Runs = dict[str, list[Event]]
+HEAVY = ("rollouts.scored", "patch.proposed", "patch.merged")
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,7 @@ class RunRow:
         differs: the first difference, in words.
         parent: (run, version) that its seed skill was taken from by `fork`, where known.
         seed_score, best_score: gate metric on selection.
+        openings: how often the test split was opened for it, as far as that is at hand.
     """
 
     name: str
@@ -39,12 +47,67 @@ class RunRow:
     accepted: int
     rejected: int
     params: Mapping[str, Any]
+    openings: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def run_tree(runs: Mapping[str, Sequence[Event]], trunk: str = "main") -> list[RunRow]:
+def runs_at_hand(project: Project) -> tuple[Runs, list[FaultError]]:
+    """Return the training events of every run: of refs/evolution, and of logs that no ref
+    holds; and what of them is damaged, which is left out."""
+    faults: list[FaultError] = []
+    found = _in_git(project, faults)
+    held = {event.id for events in found.values() for event in events}
+    here = project.workspace / EVENTS
+    for path in [*([here] if here.exists() else []), *live_logs(project)]:
+        name = "workspace" if path == here else path.parent.name
+        read = read_whole(path)
+        if read.torn is not None and not read.unfinished:
+            faults.append(FaultError(f"{name}: {read.torn.asked}", read.torn.found))
+        if read.events and read.events[-1].id not in held:
+            found[name] = read.events
+            held |= {event.id for event in read.events}
+    for name in found:
+        found[name] = _readable(name, found[name], faults)
+    return {name: events for name, events in found.items() if events}, faults
+
+
+def _in_git(project: Project, faults: list[FaultError]) -> Runs:
+    from skilltrail.history.git.branches import branch_of, run_tips
+    from skilltrail.history.git.repository import Git, GitError
+
+    found: Runs = {}
+    door = Git.find(project.root)
+    for name, tip in [] if door is None else run_tips(door):
+        assert door is not None
+        try:
+            found[name] = branch_of(door, tip).training
+        except (FaultError, GitError) as error:
+            faults.append(FaultError(f"{name}: {error.asked}", error.found))
+    return found
+
+
+def _readable(name: str, events: list[Event], faults: list[FaultError]) -> list[Event]:
+    """Return `events` up to the first that a row of the tree could not be made of."""
+    rollouts = 0
+    for at, event in enumerate(events):
+        rollouts += event.type == "rollouts.scored"
+        if event.type in HEAVY and rollouts > CONSUMED_IN:
+            continue  # most of a log, and no row is made of them
+        try:
+            _ = event.data
+        except Unreadable as error:
+            faults.append(FaultError(f"{name}: {error.asked}", error.found))
+            return events[:at]
+    return events
+
+
+def run_tree(
+    runs: Mapping[str, Sequence[Event]],
+    trunk: str = "main",
+    evaluations: Sequence[Evaluation] = (),
+) -> list[RunRow]:
     """Return a row per run, a run after the one it forked from; `trunk` comes first."""
     names = sorted(runs, key=lambda name: (name != trunk, natural(name)))
     births = {
@@ -63,7 +126,8 @@ def run_tree(runs: Mapping[str, Sequence[Event]], trunk: str = "main") -> list[R
         differs = ""
         if nearest is not None:
             differs = in_words(_at(runs[nearest], shared), _at(runs[name], shared))
-        rows.append(_row(name, runs[name], nearest, shared, differs, births))
+        row = _row(name, runs[name], nearest, shared, differs, births)
+        rows.append(replace(row, openings=openings(evaluations, runs[name][-1].id).run))
     return rows
 
 

@@ -14,15 +14,14 @@ a file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.history.git.ref_names import RUNS
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import chained, scan_log
+from skilltrail.history.log.log import chained, read_whole
 from skilltrail.history.log.replay import version_of
 from skilltrail.history.log.run_log import Story
 
@@ -54,11 +53,37 @@ class Project:
 
 @dataclass(frozen=True)
 class Source:
-    """A log that was found: how it was named, what it was found to be, its events."""
+    """A log that was found: how it was named, what it was found to be, its events.
+
+    Attributes:
+        evaluation: the events of the evaluation that goes on from it, where its commits do.
+        torn: why its events end before the file does, None where all were read.
+        unfinished: only the last line is missing its end, as a run that is on leaves it.
+    """
 
     name: str
     kind: str
     events: list[Event]
+    evaluation: list[Event] = field(default_factory=list)
+    torn: FaultError | None = None
+    unfinished: bool = False
+
+    @staticmethod
+    def of_file(name: str, kind: str, path: Path, *, continues: bool = False) -> Source:
+        """Return what is whole of a log file.
+
+        Raises:
+            FaultError: not even its first line is.
+        """
+        read = read_whole(path, continues=continues)
+        if read.torn is not None and not read.events:
+            raise read.torn
+        return Source(name, kind, read.events, [], read.torn, read.unfinished)
+
+    def before(self, seq: int, why: FaultError) -> Source:
+        """Return the same log up to event `seq`, which cannot be read, and that left out."""
+        events = [event for event in self.events if event.seq < seq]
+        return replace(self, events=events, evaluation=[], torn=why, unfinished=False)
 
     @property
     def story(self) -> Story:
@@ -76,10 +101,10 @@ def open_source(project: Project, name: str | None) -> Source:
         return _default(project)
     path = project.workspace / name
     if path.is_file():
-        return Source(name, "file", scan_log(path, continues=True))
+        return Source.of_file(name, "file", path, continues=True)
     for live in live_logs(project):
         if len(name) >= 6 and live.parent.name.startswith(name):
-            return Source(name, "live log", scan_log(live))
+            return Source.of_file(name, "live log", live)
     found = _from_git(project, name)
     if found is None:
         raise UsageError(
@@ -106,7 +131,7 @@ def stand_in(project: Project) -> str | None:
     live = live_logs(project)
     if not live:
         return None
-    events = scan_log(live[0])
+    events = read_whole(live[0]).events
     state = "is finished" if finished(events) else "has not finished"
     other = _finished_name(project, live[1:])
     remedy = "no finished run is here" if other is None else f"a finished one is {other}"
@@ -126,7 +151,7 @@ def _finished_name(project: Project, live: list[Path]) -> str | None:
     except (UsageError, FaultError):
         pass  # nothing sound is committed: a live log may do
     for log in live:
-        if finished(scan_log(log)):
+        if finished(read_whole(log).events):
             name = log.parent.name
             return f"{name} (`--run {name}`, `{name}:best`)"
     return None
@@ -135,14 +160,15 @@ def _finished_name(project: Project, live: list[Path]) -> str | None:
 def _default(project: Project) -> Source:
     path = project.workspace / EVENTS
     if path.exists():
-        return Source(str(EVENTS), "file", scan_log(path))
+        return Source.of_file(EVENTS.as_posix(), "file", path)
     live = live_logs(project)
     if live:
-        return Source(live[0].parent.name, "live log", scan_log(live[0]))
+        return Source.of_file(live[0].parent.name, "live log", live[0])
     raise UsageError("event log", f"no {EVENTS} and no run has begun", "Train first: dvc repro")
 
 
 def _from_git(project: Project, name: str) -> Source | None:
+    from skilltrail.history.git.branches import branch_of
     from skilltrail.history.git.repository import Git, GitError
 
     door = Git.find(project.workspace)
@@ -150,7 +176,8 @@ def _from_git(project: Project, name: str) -> Source | None:
         return None
     refs = door.refs(RUNS, "refs/exps")
     if RUNS + name in refs:
-        return Source(name, "run", commit_events(door, refs[RUNS + name]))
+        branch = branch_of(door, RUNS + name)
+        return Source(name, "run", branch.training, branch.evaluation)
     prefix = door.prefix
     for ref, sha in refs.items():
         if ref.startswith("refs/exps/") and ref.endswith(f"/{name}"):
@@ -158,17 +185,11 @@ def _from_git(project: Project, name: str) -> Source | None:
     try:
         sha = door.resolve(name)
         if door.has(sha, "event.json"):
-            return Source(name, "revision", commit_events(door, sha))
+            branch = branch_of(door, sha)
+            return Source(name, "revision", branch.training, branch.evaluation)
         return Source(name, "revision", _committed_log(door, sha, prefix))
     except GitError:
         return None
-
-
-def commit_events(door: Git, tip: str) -> list[Event]:
-    """Return the events of a run's commits, checked as a log is."""
-    shas = door.history(tip)[::-1]
-    lines = (content.removesuffix(b"\n") for content in door.files(shas, "event.json"))
-    return list(chained(lines, f"commit {tip[:10]}"))
 
 
 def _committed_log(door: Git, sha: str, prefix: str) -> list[Event]:
@@ -243,9 +264,3 @@ def _committed_skill(project: Project, revision: str) -> str | None:
 def skill_text(name: str, folder: Path | None = None) -> str:
     """Return the text of the skill that `name` names; see `find_skill`."""
     return find_skill(Project.here(folder), name).text
-
-
-def run_tips(door: Git) -> Iterator[tuple[str, str]]:
-    """Yield (name, tip) of every run, by name."""
-    for ref, sha in sorted(door.refs(RUNS).items()):
-        yield ref.removeprefix(RUNS), sha

@@ -8,10 +8,20 @@ killed leaves at most objects without a ref, and the next one starts from where 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from skilltrail.history.git.branches import run_holding
 from skilltrail.history.git.commits import AUTHOR, Commit, Committing, commits_of
-from skilltrail.history.git.ref_names import RUNS, VERSIONS, Placement, place
+from skilltrail.history.git.ref_names import (
+    EVALUATIONS,
+    RUNS,
+    VERSIONS,
+    Placement,
+    evaluation_refs,
+    place,
+    ref_label,
+    run_refs,
+)
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import ProjectionError
@@ -52,7 +62,12 @@ class SideBranch:
         self._pending: list[Commit] = []
         self._histories: dict[str, list[str]] = {}
         self._due_s = 0.0
-        self.name: str | None = None
+        self.ref: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The run's name, None before its first commit is placed."""
+        return None if self.ref is None else self.ref.removeprefix(RUNS)
 
     @property
     def tip(self) -> str | None:
@@ -86,7 +101,7 @@ class SideBranch:
                         str(error),
                         "The event log is safe; `skilltrail rebuild` makes them again",
                     ) from error
-                self._door.drop_stale_locks(RUNS, VERSIONS)
+                self._door.drop_stale_locks(RUNS, VERSIONS, EVALUATIONS)
                 self._sleep(wait_s)
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
             else:
@@ -111,16 +126,21 @@ class SideBranch:
                 self._versions[commit.version] = commit.sha
 
     def _write(self, *, loose: bool) -> None:
-        refs = self._door.refs(RUNS, VERSIONS)
-        placement = place(self._label, self._chain, self._index, refs, self._history)
+        refs = self._door.refs(RUNS, VERSIONS, EVALUATIONS)
+        wanted = self._wanted(refs)
+        placement = place(wanted, self._chain, self._index, refs, self._history)
         new = self._commits_after(placement)
         if new:
-            ref = RUNS + placement.name
             parent = None if placement.written == 0 else self._chain[placement.written - 1]
-            self._door.fast_import(import_stream(new, ref, parent), loose=loose)
-            self._check(ref)
-        self._door.update_refs(self._missing_versions(placement.name, refs))
-        self.name = placement.name
+            stream = import_stream(new, placement.ref, parent)
+            self._door.fast_import(stream, loose=loose)
+            self._check(placement.ref)
+        self._door.update_refs(self._missing_versions(placement.ref, refs))
+        self.ref = placement.ref
+
+    def _wanted(self, refs: Mapping[str, str]) -> Iterator[str]:
+        """Yield the refs that these commits may go to, the best first."""
+        return run_refs(self._label, refs)
 
     def _check(self, ref: str) -> None:
         found = self._door.refs(ref).get(ref)
@@ -133,9 +153,9 @@ class SideBranch:
             return self._pending[placement.written - first_pending :]
         return list(commits_of(self._events, self._format))[placement.written :]
 
-    def _missing_versions(self, name: str, refs: dict[str, str]) -> Iterator[str]:
+    def _missing_versions(self, run: str, refs: Mapping[str, str]) -> Iterator[str]:
         for number, sha in self._versions.items():
-            ref = f"{VERSIONS}{name}/v{number}"
+            ref = f"{VERSIONS}{run.removeprefix(RUNS)}/v{number}"
             if ref not in refs:
                 yield f"create {ref} {sha}"
 
@@ -143,6 +163,51 @@ class SideBranch:
         if tip not in self._histories:
             self._histories[tip] = self._door.history(tip)
         return self._histories[tip]
+
+
+class EvaluationBranch(SideBranch):
+    """A `Projection` of an evaluation's log: its commits go on from those of its training.
+
+    Args:
+        training: the events that it follows; none where a skill was measured without a run.
+        apart: a person asked for it; the run's own ref does not move, see `evaluation_refs`.
+    """
+
+    def __init__(
+        self, door: Git, label: str, training: Sequence[Event], *, apart: bool
+    ) -> None:
+        super().__init__(door, label)
+        self._training, self._apart = training, apart
+        self._run: str | None = None
+
+    def flush(self, events: Sequence[Event]) -> None:
+        """Commit what is new at once: an opening of the test split shall not wait."""
+        self.close(events)
+
+    def _feed(self, events: Sequence[Event]) -> None:
+        super()._feed([*self._training, *events])
+        if self._run is None:
+            self._run = self._named()
+
+    def _named(self) -> str:
+        """Return the name of the run evaluated, which gets its ref where it has none."""
+        name = ref_label(self._label)
+        if not self._training:
+            return name
+        held = run_holding(self._door, self._chain[len(self._training) - 1], name)
+        if held is not None:
+            return held
+        side = SideBranch(self._door, self._label)
+        side.close(self._training)
+        assert side.name is not None
+        return side.name
+
+    def _wanted(self, refs: Mapping[str, str]) -> Iterator[str]:
+        assert self._run is not None
+        return evaluation_refs(self._run, apart=self._apart or not self._training)
+
+    def _missing_versions(self, run: str, refs: Mapping[str, str]) -> Iterator[str]:
+        return iter(())
 
 
 def import_stream(commits: Iterable[Commit], ref: str, parent: str | None) -> Iterator[bytes]:

@@ -22,6 +22,7 @@ def open_side_branch(
     root: Path,
     experiment: str | None,
     report: Callable[[str, Mapping[str, Any]], None],
+    make: Callable[[Git, str], SideBranch] = SideBranch,
 ) -> Projection | None:
     """Return the side branch in the repository of `root`, or None after reporting why not.
 
@@ -29,13 +30,14 @@ def open_side_branch(
         root: the main repository's project folder (`$DVC_ROOT`).
         experiment: the DVC experiment's name, the first choice as label.
         report: called with (`history.uncommitted`, details) when there is no git.
+        make: makes the side branch of a repository under a label.
     """
     try:
         door = Git.find(root)
         if door is None:
             report("history.uncommitted", {"message": WITHOUT_GIT})
             return None
-        return SideBranch(door, label_of(door, experiment))
+        return make(door, label_of(door, experiment))
     except GitError as error:
         report("history.uncommitted", {"message": str(error)})
         return None

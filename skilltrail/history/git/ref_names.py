@@ -5,34 +5,39 @@ label, and several runs may want the same one. For each new commit the first of 
 `name-2`, … is taken that already holds it, or has its parent as tip, or does not exist. So the
 same run told again lands where it was, a run that goes on moves its ref forward, and a run that
 parts ways gets a name of its own.
+
+The evaluation that the pipeline makes goes on from its run's last commit on the same ref. Each
+further one, and each that a person asks for, has `refs/evolution-evaluations/<run>/<n>`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 RUNS = "refs/evolution/"
 VERSIONS = "refs/evolution-versions/"
+EVALUATIONS = "refs/evolution-evaluations/"
 DETACHED = "detached"
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//+")
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where commits go: `name`, whose tip is `tip` (None: it does not exist yet).
+    """Where commits go: `ref`, whose tip is `tip` (None: it does not exist yet).
 
     The first `written` commits of the chain stand in the repository already.
     """
 
-    name: str
+    ref: str
     written: int
     tip: str | None
 
 
 def place(
-    label: str,
+    wanted: Iterable[str],
     chain: Sequence[str],
     index: Mapping[str, int],
     refs: Mapping[str, str],
@@ -41,24 +46,41 @@ def place(
     """Return where the commits `chain` (oldest first) go.
 
     Args:
+        wanted: full names of refs, the best first, without end.
         index: position in `chain` by commit.
-        refs: tip by full ref name, all refs under `RUNS`.
+        refs: tip by full ref name.
         history: commits that a tip holds, newest first.
     """
     placed = 0
-    for name in names(label, refs):
-        tip = refs.get(RUNS + name)
+    for ref in wanted:
+        tip = refs.get(ref)
         if tip is None:
-            return Placement(name, placed, None)
+            return Placement(ref, placed, None)
         if tip in index:
             if index[tip] + 1 >= placed:
-                return Placement(name, index[tip] + 1, tip)
+                return Placement(ref, index[tip] + 1, tip)
             continue
         shared = next((index[sha] + 1 for sha in history(tip) if sha in index), 0)
         if shared == len(chain):
-            return Placement(name, shared, tip)
+            return Placement(ref, shared, tip)
         placed = max(placed, shared)
     raise AssertionError("names never end")
+
+
+def run_refs(label: str, refs: Mapping[str, str]) -> Iterator[str]:
+    """Yield the refs that a run called `label` may have, the best first."""
+    return (RUNS + name for name in names(label, refs))
+
+
+def evaluation_refs(run: str, *, apart: bool) -> Iterator[str]:
+    """Yield the refs that an evaluation of `run` may have, the best first.
+
+    `apart`: a person asked for it, so the run's own ref does not move.
+    """
+    if not apart:
+        yield RUNS + run
+    for number in count(1):
+        yield f"{EVALUATIONS}{run}/{number}"
 
 
 def names(label: str, refs: Mapping[str, str]) -> Iterator[str]:
@@ -66,12 +88,10 @@ def names(label: str, refs: Mapping[str, str]) -> Iterator[str]:
     base = ref_label(label)
     if _blocked(base, refs):
         base = base.replace("/", "-")
-    number = 1
-    while True:
+    for number in count(1):
         name = base if number == 1 else f"{base}-{number}"
         if not _blocked(name, refs):
             yield name
-        number += 1
 
 
 def ref_label(label: str) -> str:

@@ -13,6 +13,7 @@ from skilltrail.core.canon import digest
 from skilltrail.history.log.events import Event
 
 Data = Mapping[str, Any]
+CONSUMED_IN = 8  # a param is told by one of the first events of its type
 
 
 def _judge(data: Data) -> Mapping[str, Any]:
@@ -74,7 +75,7 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
         first.setdefault(event.type, []).append(event)
     found: dict[str, Any] = {}
     for name, (type, read) in _READERS.items():
-        for event in first.get(type, [])[:8]:
+        for event in first.get(type, [])[:CONSUMED_IN]:
             value = read(event.data)
             if value is not None:
                 found[name] = value

@@ -58,6 +58,14 @@ _TAIL_BYTES = 320  # longer than any tail, so that a search needs not scan the d
 _ID_BYTES = len(',"id":""') + 64
 
 
+class Unreadable(FaultError):
+    """The data of event `seq` cannot be read, though its bytes are those that its id names."""
+
+    def __init__(self, seq: int, asked: str, found: str, remedy: str = "") -> None:
+        super().__init__(asked, found, remedy)
+        self.seq = seq
+
+
 @dataclass(frozen=True)
 class Event:
     """One event.
@@ -80,13 +88,15 @@ class Event:
         """What happened, parsed from `line` and held against the schema; treat it as frozen.
 
         Raises:
-            FaultError: the data break the schema of the event's type.
+            Unreadable: the data are no JSON, or break the schema of the event's type.
         """
         try:
             event = json.loads(self.line)
+            check_schema(event, self.name)
         except (ValueError, RecursionError) as error:
-            raise FaultError(self.name, f"is not JSON: {error}") from error
-        check_schema(event, self.name)
+            raise Unreadable(self.seq, self.name, f"is not JSON: {error}") from error
+        except FaultError as error:
+            raise Unreadable(self.seq, error.asked, error.found, error.remedy) from error
         data: Mapping[str, Any] = event["data"]
         return data
 

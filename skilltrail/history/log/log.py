@@ -47,15 +47,47 @@ def scan_log(path: Path, *, after: Event | None = None, continues: bool = False)
     Raises:
         FaultError: as `read_log`, and later when data that break their schema are used.
     """
-    data = _bytes(path)
-    if data and not data.endswith(b"\n"):
-        number = data.count(b"\n") + 1
+    lines = _bytes(path).split(b"\n")
+    if lines[-1]:
         raise FaultError(
-            f"{path.name}, line {number}",
+            f"{path.name}, line {len(lines)}",
             "the last line is not finished",
             "Start the run again: it repairs the line and goes on from there",
         )
-    return list(chained(data.split(b"\n")[:-1], path.name, after, continues))
+    return list(chained(lines[:-1], path.name, after, continues))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is whole of a log: its events up to the first line that is no event.
+
+    Attributes:
+        torn: why reading ended there, None where the whole log was read.
+        unfinished: it ended in a last line without its newline, as a run that is on or was
+            killed leaves it.
+    """
+
+    events: list[Event]
+    torn: FaultError | None = None
+    unfinished: bool = False
+
+
+def read_whole(path: Path, *, continues: bool = False) -> Reading:
+    """Return what is whole of the log at `path`; for `continues` see `chained`.
+
+    Raises:
+        FaultError: there is no such file.
+    """
+    lines = _bytes(path).split(b"\n")
+    events: list[Event] = []
+    try:
+        events.extend(chained(lines[:-1], path.name, continues=continues))
+    except FaultError as error:
+        return Reading(events, error)
+    if lines[-1]:
+        where = f"{path.name}, line {len(lines)}"
+        return Reading(events, FaultError(where, "the last line is not finished"), True)
+    return Reading(events)
 
 
 def chained(

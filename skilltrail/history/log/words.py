@@ -159,7 +159,9 @@ def _finished(data: Data, version: int | None) -> str:
 
 def _opened(data: Data, version: int | None) -> str:
     skills = ", ".join(visible(skill["name"], 20) for skill in data["skills"])
-    return f"evaluation: opens {data['split']}, {count(len(data['items']), 'item')}, {skills}"
+    asked = ", asked for by a person" if "opened_before" in data else ""
+    items = count(len(data["items"]), "item")
+    return f"evaluation: opens {data['split']}, {items}, {skills}{asked}"
 
 
 def _evaluated(data: Data, version: int | None) -> str:

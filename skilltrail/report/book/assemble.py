@@ -59,7 +59,7 @@ def book_of(
         "trajectories": rollouts.trajectories,
         "log": [[e.seq, e.type, strings.keep(told)] for e, told in _told(training, evaluation)],
         "cost": cost_rows((*training, *evaluation), facts),
-        "trust": trust_rows(training, evaluation, numbers),
+        "trust": trust_rows(training, evaluation, numbers, facts.evaluations),
         "runs": list(runs),
         "items": _items(items.ids, splits, facts, strings),
     }

@@ -17,6 +17,8 @@ from skilltrail.core.canon import canonical
 from skilltrail.core.errors import FaultError
 from skilltrail.core.item import Item
 from skilltrail.data.splits import FOLDER as SPLITS_FOLDER
+from skilltrail.history.ask.evaluations import Evaluation, evaluations
+from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS, facts_named
 from skilltrail.store.exports import shard_files
@@ -30,11 +32,13 @@ class Facts:
         values: by fact key.
         present: whether any export was found.
         expected: what the scorer compares an answer with, as text, by item id.
+        evaluations: those at hand, of any run.
     """
 
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     present: bool = False
     expected: Mapping[str, str] = field(default_factory=dict)
+    evaluations: Sequence[Evaluation] = ()
 
     def trajectory(self, key: str) -> Mapping[str, Any] | None:
         """Return the trajectory of a rollout, None when it is not here."""
@@ -53,15 +57,19 @@ class Facts:
         return usage
 
 
-def read_facts(workspace: Path, events: Sequence[Event]) -> Facts:
+def read_facts(workspace: Path, events: Sequence[Event], root: Path | None = None) -> Facts:
     """Return the facts that `events` rest on, as far as `workspace` holds them.
+
+    Evaluations are looked for in `root` too, the main repository's project.
 
     Raises:
         FaultError: an export is damaged.
     """
     folders = (workspace / folder for folder in (TRAIN_ROLLOUTS, TEST_ROLLOUTS))
     values, present = read_exports(folders, facts_named(events))
-    return Facts(values, present, read_expected(workspace / SPLITS_FOLDER, events))
+    project = Project(workspace, workspace if root is None else root)
+    expected = read_expected(workspace / SPLITS_FOLDER, events)
+    return Facts(values, present, expected, evaluations(project))
 
 
 def read_exports(

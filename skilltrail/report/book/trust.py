@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from skilltrail.core.canon import digest
+from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.log.events import Event
 from skilltrail.verify.levels import Report, verify_log
 
@@ -15,13 +16,17 @@ CHAIN = ("newline", "line", "seq", "prev", "form", "document", "end of the log")
 
 
 def trust_rows(
-    training: Sequence[Event], evaluation: Sequence[Event], numbers: dict[str, Any]
+    training: Sequence[Event],
+    evaluation: Sequence[Event],
+    numbers: dict[str, Any],
+    others: Sequence[Evaluation] = (),
 ) -> list[dict[str, str]]:
-    """Return rows of what, verdict (`good`, `note`, `bad`) and what was found."""
-    return [
-        {"what": what, "verdict": verdict, "found": found}
-        for what, verdict, found in _rows(training, evaluation, numbers)
-    ]
+    """Return rows of what, verdict (`good`, `note`, `bad`) and what was found.
+
+    `others` are the evaluations at hand, of any run: each that opened the test split counts.
+    """
+    rows = [*_rows(training, evaluation, numbers), _openings(training, evaluation, others)]
+    return [{"what": what, "verdict": verdict, "found": found} for what, verdict, found in rows]
 
 
 def _rows(
@@ -38,7 +43,6 @@ def _rows(
     if training[-1].type != "run.finished":
         yield "End", NOTE, "the run has not finished; this is its state so far"
     yield from _splits(training, evaluation)
-    yield _openings(evaluation)
     yield _coverage(training, evaluation)
     yield from _judged(training, evaluation)
     yield from _gap(numbers)
@@ -81,19 +85,18 @@ def _split(name: str, rows: Sequence[Any]) -> tuple[str, str, str]:
     return f"Split {name}", GOOD, f"{len(rows)} items, {frozen[:16]}"
 
 
-def _openings(evaluation: Sequence[Event]) -> tuple[str, str, str]:
-    opened = sum(event.type == "test.opened" for event in evaluation)
-    if not opened:
-        return (
-            "Test split",
-            NOTE,
-            "no evaluation is at hand: nothing here says how the skill does on unseen items",
+def _openings(
+    training: Sequence[Event], evaluation: Sequence[Event], others: Sequence[Evaluation]
+) -> tuple[str, str, str]:
+    own = [Evaluation(evaluation)] if evaluation else []
+    found = openings([*own, *others], training[-1].id)
+    if not evaluation:
+        unseen = (
+            "no evaluation is at hand: nothing here says how the skill does on unseen items"
         )
-    return (
-        "Test split",
-        GOOD if opened == 1 else NOTE,
-        f"opened {opened}× in the evaluation log",
-    )
+        return "Test split", NOTE, unseen + (f" ({found})" if found.run else "")
+    once = found.run == found.everywhere == 1 and not found.asked and not found.lost
+    return "Test split", GOOD if once else NOTE, str(found)
 
 
 def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[str, str, str]:
