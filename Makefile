@@ -16,7 +16,7 @@ export PYTHONUTF8 := 1
 unexport DVC_ROOT
 
 .PHONY: help run setup test lint test-browser test-clients setup-alfworld test-alfworld \
-  bench trial reference recipes clean
+  attack bench trial reference recipes clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -27,6 +27,7 @@ help:
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
 	@echo "make test-alfworld   its tests, with every game at hand"
+	@echo "make attack     what tries to break in, to forge, to fill and to kill; figures at the end"
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"
 	@echo "make reference  make the reference run anew, from an empty store"
@@ -62,6 +63,9 @@ setup-alfworld: .venv/ready-alfworld
 
 test-alfworld: .venv/ready-dev .venv/ready-alfworld
 	SKILLTRAIL_ALFWORLD=all python -m pytest tests/test_env_alfworld*.py -rs
+
+attack: .venv/ready-dev
+	python -m pytest tests/attack -m "attack or not attack" -rs
 
 bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done

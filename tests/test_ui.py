@@ -23,11 +23,13 @@ from skilltrail.store.place import Place  # noqa: E402
 from skilltrail.ui import options, watch  # noqa: E402
 from skilltrail.ui.app import Live  # noqa: E402
 from skilltrail.ui.asking import Ask  # noqa: E402
-from skilltrail.ui.guard import Guard, is_loopback  # noqa: E402
+from skilltrail.ui.guard import Guard  # noqa: E402
+from skilltrail.ui.passes import Pass  # noqa: E402
 from skilltrail.ui.runner import Runner  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
-OWN = {"host": "127.0.0.1:8631"}
+STRANGER = {"host": "127.0.0.1:8631"}
+OWN = {**STRANGER, "authorization": "Bearer right"}
 CHANGE = {**OWN, "x-skilltrail": "1", "content-type": "application/json"}
 
 
@@ -43,8 +45,14 @@ def live(folder: Path) -> Live:
     return Live(place, lambda: {}, Ask(place))
 
 
-def guard(folder: Path, token: str | None = None) -> Guard:
-    return Guard(live(folder).app(), port=8631, token=token)
+def guard(folder: Path) -> Guard:
+    return admitting(folder)[0]
+
+
+def admitting(folder: Path) -> tuple[Guard, Pass]:
+    admission = Pass(folder / ".skilltrail", "http://127.0.0.1:8631/")
+    admission.token = "right"
+    return Guard(live(folder).app(), port=8631, admission=admission), admission
 
 
 def ask(
@@ -147,27 +155,149 @@ def test_runs_are_looked_up_and_never_opened_by_path(project: Project, run: str)
     assert ask(guard(project.folder), f"/?run={run}", OWN)[0] == 404
 
 
-def test_beyond_loopback_everything_needs_the_token(project: Project) -> None:
-    app = guard(project.folder, token="right")
-    for path in ("/", "/api/state", "/api/stream", "/api/params"):
-        assert ask(app, path, OWN)[0] == 401
-        assert ask(app, path, {**OWN, "authorization": "Bearer wrong"})[0] == 401
-        assert ask(app, path, {**OWN, "cookie": "skilltrail-token=wrong"})[0] == 401
-    assert ask(app, "/api/start", CHANGE, "POST", b"{}")[0] == 401
-    assert ask(app, "/?token=wrong", OWN)[0] == 401
-    status, headers, _ = ask(app, "/?token=right", OWN)
+@pytest.mark.parametrize("path", ["/", "/api/state", "/api/stream", "/api/params", "/nothing"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": "right"},
+        {"authorization": "Bearer "},
+        {"cookie": "skilltrail-token=wrong"},
+        {"cookie": "skilltrail-token="},
+        {"cookie": "other=right"},
+        {"cookie": '"\\'},
+    ],
+)
+def test_on_loopback_too_everything_needs_the_token(
+    project: Project, path: str, headers: dict[str, str]
+) -> None:
+    status, _, body = ask(guard(project.folder), path, {**STRANGER, **headers})
+    assert status == 401
+    assert b"toy" not in body
+    change = {**CHANGE, "authorization": "", **headers}
+    assert ask(guard(project.folder), "/api/start", change, "POST", b"{}")[0] == 401
+
+
+def test_the_address_works_once_and_leaves_a_cookie(tmp_path: Path) -> None:
+    app, admission = admitting(tmp_path)
+    assert ask(app, "/?token=", STRANGER)[0] == 401
+    once = admission.address.partition("8631")[2]
+    assert "right" not in once
+    assert ask(app, once.replace("/?", "/api/state?"), STRANGER)[0] == 401
+    status, headers, _ = ask(app, once, STRANGER)
     assert (status, headers["location"]) == (303, "/")
     assert "HttpOnly; SameSite=Strict" in headers["set-cookie"]
     cookie = headers["set-cookie"].split(";")[0]
-    assert ask(app, "/api/state", {**OWN, "cookie": cookie})[0] == 200
-    assert ask(app, "/api/state", {**OWN, "authorization": "Bearer right"})[0] == 200
+    assert ask(app, "/api/state", {**STRANGER, "cookie": cookie})[0] == 200
+    assert ask(app, once, STRANGER)[0] == 401
+    assert ask(app, admission.address.partition("8631")[2], STRANGER)[0] == 303
 
 
-def test_only_loopback_goes_without_a_token() -> None:
-    assert [is_loopback(h) for h in ("127.0.0.1", "::1", "localhost", "127.9.9.9")] == [
-        True
-    ] * 4
-    assert [is_loopback(h) for h in ("0.0.0.0", "::", "10.0.0.1", "host")] == [False] * 4
+def test_token_and_next_address_are_for_the_owner_alone_to_read(tmp_path: Path) -> None:
+    secret, file = tmp_path / "secret", tmp_path / "ui-8631.json"
+    secret.write_text("kept", encoding="utf-8")
+    file.symlink_to(secret)  # is not written through
+    old = os.umask(0)
+    try:
+        admission = Pass(tmp_path, "http://[::1]:8631/")
+        assert file.stat().st_mode & 0o777 == 0o600
+        told = json.loads(file.read_bytes())
+        assert told == {"address": admission.address, "token": admission.token}
+        assert admission.admits(admission.address.partition("token=")[2])
+        assert json.loads(file.read_bytes())["address"] == admission.address
+        assert file.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(old)
+    assert secret.read_text(encoding="utf-8") == "kept"
+
+
+def test_a_page_goes_on_with_the_next_server_unless_others_could_read_the_token(
+    tmp_path: Path,
+) -> None:
+    first = Pass(tmp_path, "http://127.0.0.1:8631/")
+    second = Pass(tmp_path, "http://127.0.0.1:8631/")
+    assert first.token == second.token
+    assert first.address != second.address
+    first.file.chmod(0o644)
+    assert Pass(tmp_path, "http://127.0.0.1:8631/").token != first.token
+    for text in ("", "{", "[]", '{"address": ""}', '{"token": ""}', "[" * 2000):
+        first.file.write_text(text, encoding="utf-8")
+        assert len(Pass(tmp_path, "http://127.0.0.1:8631/").token) > 40
+
+
+START_ELSEWHERE: list[tuple[str, Any]] = [
+    *(
+        (f"{role}.{name}", value)
+        for role in ("target", "optimizer", "judge")
+        for name, value in (
+            ("base_url", "http://127.0.0.1:9/v1"), ("key_env", "OTHER_API_KEY"),
+            ("backend", "openai"), ("backend", "exec"), ("provider", "x"),
+            ("replays", "openai"), ("region", "cn_zh"), ("model", "/models/evil.gguf"),
+            ("model", "../evil.gguf"), ("exec.path", "/bin/sh"), ("exec.argv", ["sh"]),
+            ("exec.env", ["OTHER_API_KEY"]), ("exec.sandbox", "danger-full-access"),
+            ("exec.network", True), ("exec.tools", ["Bash"]),
+            ("azure.endpoint", "https://evil.invalid"), ("azure.auth", "azure_cli"),
+            ("azure.api_version", "x"),
+        )
+    ),
+    ("evaluate.targets", {"wire": {"base_url": "http://127.0.0.1:9"}}),
+    ("evaluate.targets.wire.base_url", "http://127.0.0.1:9"),
+    ("evaluate.targets.wire.timeout_s", 3),
+    ("target", {"base_url": "http://127.0.0.1:9"}),
+    ("envs", {"spreadsheet": {"sandbox": "none"}}),
+    ("envs.spreadsheet.sandbox", "none"),
+    ("envs.spreadsheet.data_dirs", ["/etc"]),
+    ("+target.base_url", "http://127.0.0.1:9"),
+    ("other.yaml:lr", 3), ("params.yaml:target.base_url", "x"), ("~lr", 3), ("lr ", 3),
+    *(
+        (key, path)
+        for key in ("skill.seed", "data.path", "data.split_dir", "judge.rubric")
+        for path in (
+            "/etc/passwd", "../secret", "skills/../../secret", "~/.ssh/id_rsa", ".env",
+            ".git/config", ".skilltrail/ui-8631.json", "outside/secret", "\x00",
+        )
+    ),
+    ("evaluate.skills", ["best", "/etc/passwd"]),
+    ("evaluate.skills", [".env"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value"), START_ELSEWHERE)
+def test_a_start_cannot_send_the_run_elsewhere_nor_read_what_is_not_the_project_s(
+    project: Project, key: str, value: Any
+) -> None:
+    outside = project.folder / "outside"
+    if not outside.is_symlink():
+        outside.symlink_to("/etc")
+    body = json.dumps({"params": {key: value}}).encode()
+    for path in ("/api/start", "/api/check"):
+        status, _, said = ask(guard(project.folder), path, CHANGE, "POST", body)
+        assert status == 400, said
+        assert key.strip("+ ").split(".")[0][:5] in json.loads(said)["error"]
+    assert not (project.folder / ".skilltrail/ui.json").exists()
+
+
+def test_what_params_yaml_holds_may_be_sent_again(project: Project) -> None:
+    place = Place(project.folder, project.folder)
+    options.check(place, {"target.backend": "local", "target.base_url": None, "lr": 8})
+    options.check(place, {"target.stop": ["/"], "skill.seed": "skills/best_skill.md"})
+    options.check(place, {"gate.rule": "paired", "reflect.show": ["prompt"], "env": "textqa"})
+    options.check(place, {"target.model": "org/name", "evaluate.skills": ["best", "main:v2"]})
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("evaluate.targets", {"a": {}}), ("envs", {}), ("gate", {"alpha": 0.1})]
+)
+def test_an_object_is_refused_by_name(project: Project, key: str, value: Any) -> None:
+    with pytest.raises(ParamError, match=f"{key}: an object"):
+        options.check(Place(project.folder, project.folder), {key: value})
+
+
+def test_the_form_offers_only_what_a_start_may_change(project: Project) -> None:
+    offered = options.form(Place(project.folder, project.folder))["values"]
+    assert {"lr", "gate.rule", "target.temperature", "skill.seed"} <= offered.keys()
+    assert not [key for key in offered if "base_url" in key or ".exec." in key]
 
 
 def test_a_body_too_large_is_refused(project: Project) -> None:

@@ -25,7 +25,6 @@ from starlette.routing import Route
 
 from skilltrail.core.canon import canonical, value_of
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.runtime.workspace import params_with
 from skilltrail.store.place import Place
 from skilltrail.ui import options, watch
 from skilltrail.ui.asking import Ask
@@ -34,6 +33,7 @@ from skilltrail.ui.runner import Runner
 
 POLL_S = 0.5
 KEEP_ALIVE_S = 15.0
+BODY_S = 20.0
 
 
 class Live:
@@ -80,7 +80,7 @@ class Live:
 
     async def check(self, request: Request) -> Response:
         changes = await _changes_in(request)
-        await run_in_threadpool(params_with, self.place.workspace, changes)
+        await run_in_threadpool(options.check, self.place, changes)
         command = options.command(changes)
         doctor, plan = await self.ask.doctor(), await self.ask.plan(changes)
         return JSONResponse(
@@ -93,7 +93,7 @@ class Live:
 
     async def start(self, request: Request) -> Response:
         changes = await _changes_in(request)
-        await run_in_threadpool(params_with, self.place.workspace, changes)
+        await run_in_threadpool(options.check, self.place, changes)
         await run_in_threadpool(self.runner.start, options.command(changes))
         return JSONResponse(self.runner.state())
 
@@ -153,8 +153,11 @@ class Live:
 
 async def _changes_in(request: Request) -> dict[str, Any]:
     try:
-        body = value_of((await request.body()).decode("utf-8"))
+        sent = await asyncio.wait_for(request.body(), BODY_S)
+        body = value_of(sent.decode("utf-8"))
         canonical(body).encode("utf-8")  # a lone surrogate fits in no argument of a command
+    except asyncio.TimeoutError as error:
+        raise UsageError("The request", f"was not whole within {BODY_S:.0f} s") from error
     except ValueError as error:
         raise UsageError("The request", f"is not usable JSON: {error}") from error
     params = body.get("params") if isinstance(body, dict) else None

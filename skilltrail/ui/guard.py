@@ -3,17 +3,17 @@
 A page of another site can make a browser send requests here. So the `Host` header must be one
 of this server's own names (a foreign name that resolves to this machine is not), requests that
 the browser marks as coming from elsewhere are refused, and a change needs JSON and a header
-that no form can send. Beyond loopback everything needs the token as well.
+that no form can send. And all of it needs the token (`skilltrail.ui.passes`).
 """
 
 from __future__ import annotations
 
-import hmac
-import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
+
+from skilltrail.ui.passes import Pass
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -21,6 +21,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 COOKIE = "skilltrail-token"
+CLOSED = (
+    "This page needs its token: open the address that `skilltrail ui` printed. It works once; "
+    "the next one is in .skilltrail, in the file"
+)
 MARK = "x-skilltrail"
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 MOST_BODY_BYTES = 64_000  # as an argument of a command, a value has to stay below 128 KiB
@@ -34,29 +38,19 @@ HEADERS = (
 )
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a server bound to `host` can be reached from this machine alone."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 class Guard:
     """Stands before the application.
 
     Args:
         port: the port that the server listens on.
-        token: what a request must know; None on loopback.
+        admission: knows the token that a request must have.
         hosts: further names that this server may be asked by, without a port.
     """
 
     def __init__(
-        self, app: App, *, port: int, token: str | None, hosts: Iterable[str] = ()
+        self, app: App, *, port: int, admission: Pass, hosts: Iterable[str] = ()
     ) -> None:
-        self._app, self._token = app, token
+        self._app, self._admission = app, admission
         names = [*LOOPBACK_NAMES, *(_bracketed(host) for host in hosts)]
         self._hosts = {f"{name}:{port}" for name in names}
         if port == 80:
@@ -72,12 +66,13 @@ class Guard:
         if refused is not None:
             await _answer(send, *refused)
             return
-        if self._token is not None and not self._knows(headers):
+        if scope["method"] == "GET" and scope["path"] == "/":
             given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[0]
-            if scope["path"] == "/" and self._is_token(given):
+            if self._admission.admits(given):
                 await _answer(send, 303, "", self._entry())
-            else:
-                await _answer(send, 401, "This page needs its token: open the address printed")
+                return
+        if not self._knows(headers):
+            await _answer(send, 401, f"{CLOSED} {self._admission.file.name}")
             return
         await self._app(scope, receive, _with_headers(send))
 
@@ -102,21 +97,17 @@ class Guard:
 
     def _knows(self, headers: dict[bytes, str]) -> bool:
         scheme, _, given = headers.get(b"authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and self._is_token(given):
+        if scheme.lower() == "bearer" and self._admission.knows(given):
             return True
         try:
             cookies = SimpleCookie(headers.get(b"cookie", ""))
         except CookieError:
             return False
-        return COOKIE in cookies and self._is_token(cookies[COOKIE].value)
-
-    def _is_token(self, given: str) -> bool:
-        known = "" if self._token is None else self._token
-        return hmac.compare_digest(given.encode(), known.encode())
+        return COOKIE in cookies and self._admission.knows(cookies[COOKIE].value)
 
     def _entry(self) -> list[tuple[bytes, bytes]]:
         """Return headers that keep the token in a cookie and take it out of the address."""
-        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict"
+        cookie = f"{COOKIE}={self._admission.token}; Path=/; HttpOnly; SameSite=Strict"
         return [(b"set-cookie", cookie.encode()), (b"location", b"/")]
 
 

@@ -1,18 +1,24 @@
-"""Serving the live page: loopback by default, a token beyond it."""
+"""Serving the live page: on loopback by default, to who has its token, bounded in number."""
 
 from __future__ import annotations
 
-import secrets
+import asyncio
 import socket
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import uvicorn
 
 from skilltrail.core.errors import UsageError
+from skilltrail.runtime.console import say
 from skilltrail.store.place import Place
 from skilltrail.ui.app import Live
 from skilltrail.ui.asking import Ask
-from skilltrail.ui.guard import Guard, is_loopback
+from skilltrail.ui.connections import BACKLOG, Bounded, told_once
+from skilltrail.ui.guard import LOOPBACK_NAMES, Guard
 from skilltrail.ui.pages import FindRuns
+from skilltrail.ui.passes import Pass
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -30,37 +36,45 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
-def new_token(host: str, *, always: bool) -> str | None:
-    """Return a fresh token where one is needed."""
-    return None if is_loopback(host) and not always else secrets.token_urlsafe(24)
+def serve(place: Place, find_runs: FindRuns, host: str, listening: socket.socket) -> None:
+    """Serve until the process is asked to stop.
+
+    Raises:
+        SkilltrailError: the file that holds the token cannot be written.
+    """
+    port = listening.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    admission = Pass(place.state, f"http://{shown}:{port}/")
+    live = Live(place, find_runs, Ask(place)).app()
+    app = Guard(live, port=port, admission=admission, hosts=_names(host))
+    say(f"live page: {admission.address}")
+    say(f"the address works once; the next one is in {admission.file}, yours alone to read")
+    say("stop it with Ctrl-C; a run that it started goes on")
+    asyncio.run(_serving(app, listening))
 
 
-def guarded(
-    place: Place, find_runs: FindRuns, host: str, port: int, token: str | None
-) -> Guard:
-    """Return the application behind its guard."""
-    names = [] if host in ("0.0.0.0", "::") else [host]
-    if token is not None:
-        names += [socket.gethostname(), socket.getfqdn(), *_addresses()]
-    return Guard(Live(place, find_runs, Ask(place)).app(), port=port, token=token, hosts=names)
-
-
-def serve(app: Guard, listening: socket.socket) -> None:
-    """Serve until the process is asked to stop."""
+async def _serving(app: Any, listening: socket.socket) -> None:
+    asyncio.get_running_loop().set_exception_handler(told_once(say))
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        http=partial(Bounded, {}),  # type: ignore[arg-type]
+        ws="none",
+        lifespan="off",
+        backlog=BACKLOG,
+        log_level="error",
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    await uvicorn.Server(config).serve(sockets=[listening])
 
 
-def _addresses() -> list[str]:
-    """Return this machine's own addresses, which people may type."""
-    try:
-        found = socket.getaddrinfo(socket.gethostname(), None)
-    except OSError:
+def _names(host: str) -> list[str]:
+    """Return the names and addresses that people may type for a server bound to `host`."""
+    if host in LOOPBACK_NAMES:
         return []
-    return sorted({str(entry[4][0]).split("%")[0] for entry in found})
+    names = [host, socket.gethostname(), socket.getfqdn()]
+    with suppress(OSError):
+        found = socket.getaddrinfo(socket.gethostname(), None)
+        names += sorted({str(entry[4][0]).split("%")[0] for entry in found})
+    return [name for name in names if name not in ("0.0.0.0", "::")]

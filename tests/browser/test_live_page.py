@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from model_world import Learner
@@ -74,7 +75,7 @@ class Target:
 class Ui:
     """`skilltrail ui` as a process."""
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
+    def __init__(self, folder: Path, port: int | None = 0) -> None:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_"))}
         for who in ("AUTHOR", "COMMITTER"):
             kept |= {f"GIT_{who}_NAME": "T", f"GIT_{who}_EMAIL": "t@example.org"}
@@ -89,7 +90,7 @@ class Ui:
         line = self.process.stderr.readline()
         assert line.startswith("live page: "), line
         self.url = line.split()[-1]
-        self.port = int(self.url.rstrip("/").rpartition(":")[2])
+        self.port = urlsplit(self.url).port
 
     def kill(self) -> None:
         self.process.kill()
@@ -271,5 +272,9 @@ def test_the_page_outlives_a_killed_run_and_a_killed_server(world: World, watche
     best = f"{done['test']['best']:.3f}"
     page.wait_for_selector(f"#overview >> text={best}", timeout=SOON_S * 1000)
     assert page.evaluate("document.querySelectorAll('#run-choice option').length") >= 1
-    outside = [url for url in watched.requests if not url.startswith(world.ui.url)]
+    outside = [
+        url
+        for url in watched.requests
+        if not url.startswith(f"http://127.0.0.1:{world.ui.port}/")
+    ]
     assert outside == []
