@@ -8,21 +8,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from skilltrail.core.stats import share_interval
+from skilltrail.core.stats import SHARE_INTERVALS, share_interval
 
-SHARE_INTERVAL = "fieller_adjusted/1"
 Values = Sequence[Fraction | None]
 
 
 def share_of(
-    home_first: Values, home: Values, there_first: Values, there: Values
+    home_first: Values,
+    home: Values,
+    there_first: Values,
+    there: Values,
+    *,
+    tag: str = SHARE_INTERVALS[0],
 ) -> dict[str, float | str | None]:
     """Return `share`, `share_low`, `share_high` and the interval's tag.
 
     Each argument has the value (in [0, 1]) of every item, in one order: of the first skill and
     of the skill asked about, on the target trained on and on the other one. An item counts
     when it has all four. Without a gain at home there is no share; without one that is clear
-    of 0 there are no bounds.
+    of 0 there are no bounds. `tag` names the interval.
     """
     pairs = [
         (b - a, d - c)
@@ -31,10 +35,10 @@ def share_of(
     ]
     gained = sum((at_home for at_home, _ in pairs), Fraction(0))
     kept = sum((elsewhere for _, elsewhere in pairs), Fraction(0))
-    interval = share_interval(pairs)
+    interval = share_interval(pairs, tag)
     return {
         "share": float(kept / gained) if gained else None,
         "share_low": None if interval is None else interval[0],
         "share_high": None if interval is None else interval[1],
-        "share_interval": SHARE_INTERVAL,
+        "share_interval": tag,
     }

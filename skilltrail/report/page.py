@@ -12,6 +12,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -27,6 +28,7 @@ from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
+from skilltrail.report.tables import held_out_values
 
 WIDTHS = {"wide": 960, "middle": 660, "narrow": 360}
 PANELS = (
@@ -87,14 +89,14 @@ def first_screen(
     """Return what the template shows without a script."""
     run, numbers = book["run"], book["numbers"]
     points, start = points_of(training), numbers["selection"]["seed"]
-    test_items = _test_items(evaluation)
+    held_out = held_out_values(training, evaluation)
     return {
         "title": shown(f"Skilltrail: {run['env']}"),
         "live": False,
         "run": {"env": shown(run["env"]), "short": run["id"][:12]},
         "told": shown(_told(run)),
-        "result": _result(numbers, test_items, run["selection"]),
-        "interval": _interval(numbers, test_items),
+        "result": _result(numbers, _on_items(held_out, evaluation), run["selection"]),
+        "interval": _interval(held_out),
         "charts": {
             "curve": _three(points, start, strips=False),
             "run": _three(points, start, strips=True),
@@ -188,7 +190,7 @@ def _told(run: Mapping[str, Any]) -> str:
     )
 
 
-def _result(numbers: Mapping[str, Any], items: int, selection: int) -> dict[str, str]:
+def _result(numbers: Mapping[str, Any], items: str, selection: int) -> dict[str, str]:
     test = numbers.get("test")
     means = numbers["selection"] if test is None else test
     told = {name: _score(means.get(name)) for name in ("seed", "best")}
@@ -226,19 +228,21 @@ def _named(test: Mapping[str, Any]) -> str:
     return f" Besides: {', '.join(told)}."
 
 
-def _interval(numbers: Mapping[str, Any], items: int) -> Markup | None:
-    test = numbers.get("test")
-    if test is None or not items or None in (test["seed"], test["best"]):
-        return None
-    rows = [
-        (name, kind, test[name], *mean_interval(test[name], items))
-        for name, kind in (("seed", "seed"), ("best", "end"))
-    ]
-    return Markup(interval_chart(rows))
+def _interval(held_out: Mapping[str, Sequence[Fraction]]) -> Markup | None:
+    rows = []
+    for name, kind in (("seed", "seed"), ("best", "end")):
+        values = held_out.get(name, ())
+        if values:
+            mean = float(sum(values, Fraction(0)) / len(values))
+            rows.append((name, kind, mean, *mean_interval(values)))
+    return Markup(interval_chart(rows)) if rows else None
 
 
-def _test_items(evaluation: Sequence[Event]) -> int:
-    return next((len(e.data["items"]) for e in evaluation if e.type == "test.opened"), 0)
+def _on_items(held_out: Mapping[str, Sequence[Fraction]], evaluation: Sequence[Event]) -> str:
+    """Return how many test items the means are over, of how many where some are missing."""
+    opened = next((len(e.data["items"]) for e in evaluation if e.type == "test.opened"), 0)
+    scored = len(held_out.get("best", ()))
+    return f"{opened}" if scored in (0, opened) else f"{scored} of {opened}"
 
 
 def _facts(run: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -39,16 +39,10 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     digests = {"seed": training[0].data["seed_skill"]["digest"]} | {
         name: finished[name]["digest"] for name in ("best", "last")
     }
-    gate_metric = _gate_metric(training)
-    test = {
-        event.data["skill"]: _scores(event)
-        for event in evaluation
-        if event.type == "rollouts.scored"
-        and event.data["purpose"] == "test"
-        and event.data["split"] == "test"
-    }
+    kind = gate_metric(training)
+    test = held_out_scores(evaluation)
     numbers: dict[str, Any] = {
-        "selection": _means(gate_metric, digests, ("seed", "best"), selection),
+        "selection": _means(kind, digests, ("seed", "best"), selection),
         "steps": finished["steps"],
         "accepted": finished["accepted"],
         "rejected": finished["rejected"],
@@ -57,11 +51,42 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     }
     names = [name for name in ("seed", "best", "last") if digests[name] in test]
     if names:
-        numbers["test"] = _means(gate_metric, digests, names, test) | _named(evaluation)
+        numbers["test"] = _means(kind, digests, names, test) | _named(evaluation)
     if {"seed", "best"} <= set(names):
-        numbers["test"] |= _gains(gate_metric, test[digests["seed"]], test[digests["best"]])
+        tag = next(e.data["interval"] for e in evaluation if e.type == "skill.evaluated")
+        seed, best = (test[digests[name]] for name in ("seed", "best"))
+        numbers["test"] |= _gains(kind, seed, best, tag)
     transfer = _transfer(evaluation)
     return numbers | ({"transfer": transfer} if transfer else {})
+
+
+def held_out_scores(evaluation: Sequence[Event]) -> dict[str, Scores]:
+    """Return the scores on the test split by skill digest."""
+    return {
+        event.data["skill"]: _scores(event)
+        for event in evaluation
+        if event.type == "rollouts.scored"
+        and event.data["purpose"] == "test"
+        and event.data["split"] == "test"
+    }
+
+
+def held_out_values(
+    training: Sequence[Event], evaluation: Sequence[Event]
+) -> dict[str, list[Fraction]]:
+    """Return the gate metric of the test items that seed and best skill have, by those names.
+
+    {} where one of them was not evaluated, or the run goes on.
+    """
+    if training[-1].type != "run.finished":
+        return {}
+    scores, kind = held_out_scores(evaluation), gate_metric(training)
+    ends = training[0].data["seed_skill"], training[-1].data["best"]
+    found = [scores.get(skill["digest"], {}) for skill in ends]
+    pairs = [(metric(found[0][id], *kind), metric(found[1][id], *kind))
+             for id in found[1] if id in found[0]]  # fmt: skip
+    known = [(a, b) for a, b in pairs if a is not None and b is not None]
+    return {"seed": [a for a, _ in known], "best": [b for _, b in known]} if known else {}
 
 
 def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
@@ -96,7 +121,7 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
     for event in training:
         data = event.data
         if event.type == "rollouts.scored" and data["purpose"] == "baseline":
-            best = _mean_of(_gate_metric(training), _scores(event))
+            best = _mean_of(gate_metric(training), _scores(event))
         elif event.type == "rollouts.scored" and data["purpose"] == "train":
             row |= {"train_hard": data["mean_hard"], "train_soft": data["mean_soft"]}
         elif event.type == "budget.decided":
@@ -138,7 +163,7 @@ def tsv(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _gate_metric(training: Sequence[Event]) -> tuple[str, float]:
+def gate_metric(training: Sequence[Event]) -> tuple[str, float]:
     """Return (metric, mixed weight) as the gate used it; hard when no candidate was judged."""
     for event in training:
         if event.type == "gate.judged":
@@ -169,9 +194,11 @@ def _means(
     names: Sequence[str],
     scores: Mapping[str, Scores],
 ) -> dict[str, Any]:
+    """Return each skill's means over the items that are scored under all of them."""
     numbers: dict[str, Any] = {}
+    shared = set.intersection(*(_scored(scores[digests[name]]) for name in names))
     for name in names:
-        of_skill = scores[digests[name]]
+        of_skill = {id: one for id, one in scores[digests[name]].items() if id in shared}
         numbers[name] = _mean_of(gate_metric, of_skill)
         for kind in METRICS:
             numbers[f"{name}_{kind}"] = _mean_of((kind, 0.0), of_skill)
@@ -179,13 +206,13 @@ def _means(
 
 
 def _gains(
-    gate_metric: tuple[str, float], seed: Scores, best: Scores
+    gate_metric: tuple[str, float], seed: Scores, best: Scores, tag: str
 ) -> dict[str, float | None]:
     numbers: dict[str, float | None] = {}
     for suffix, kind in (("", gate_metric), ("_hard", ("hard", 0.0)), ("_soft", ("soft", 0.0))):
         pairs = [(metric(seed[id], *kind), metric(score, *kind)) for id, score in best.items()]
         gains = [b - a for a, b in pairs if a is not None and b is not None]
-        low, high = gain_interval(gains)
+        low, high = gain_interval(gains, tag)
         gain = float(sum(gains, Fraction(0)) / len(gains)) if gains else None
         numbers |= {
             f"gain{suffix}": gain,
@@ -193,6 +220,10 @@ def _gains(
             f"gain_high{suffix}": high,
         }
     return numbers
+
+
+def _scored(scores: Scores) -> set[str]:
+    return {id for id, score in scores.items() if score.outcome is Outcome.SCORED}
 
 
 def _mean_of(kind: tuple[str, float], scores: Scores) -> float | None:

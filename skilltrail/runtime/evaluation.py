@@ -21,7 +21,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.score import Score, exact_mean
-from skilltrail.core.stats import gain_interval
+from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.kit.metrics import metric_rows
@@ -37,8 +37,6 @@ from skilltrail.runtime.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, facts_
 from skilltrail.runtime.session import Session, open_session
 from skilltrail.runtime.transfer import carried, open_rollouts
 from skilltrail.store.exports import export_shards, import_shards
-
-INTERVAL = "adjusted_wald/1"
 
 
 async def main() -> None:
@@ -196,7 +194,7 @@ def summary(
         "mean_hard": _mean(GateRule(metric="hard"), [r.score for r in done]),
         "mean_soft": _mean(GateRule(metric="soft"), [r.score for r in done]),
         "coverage": {"scored": len(hard), "asked": len(done)},
-        "interval": INTERVAL,
+        "interval": GAIN_INTERVALS[0],
         "gain": None,
         "gain_low": None,
         "gain_high": None,

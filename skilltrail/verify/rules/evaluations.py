@@ -7,16 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.score import exact_mean, metric
-from skilltrail.core.share import SHARE_INTERVAL, share_of
-from skilltrail.core.stats import gain_interval
+from skilltrail.core.share import share_of
+from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
 from skilltrail.verify.faults import Fault
 from skilltrail.verify.levels import Report, check
 from skilltrail.verify.rules.rollouts import differing, mean
 from skilltrail.verify.rules.verdicts import score_of
-
-INTERVAL = "adjusted_wald/1"
 
 
 @check("skill.evaluated", "skill.transferred")
@@ -40,7 +38,7 @@ def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[F
     values = {row["item"]: _value(row, data) for row in rows}
     total = exact_mean(values.values())
     yield from differing(event, {"mean": None if total is None else float(total)})
-    if data["against"] is None or not report.knows(data["interval"], INTERVAL):
+    if data["against"] is None or not report.knows(data["interval"], *GAIN_INTERVALS):
         return
     first = {
         row["item"]: _value(row, data) for row in _rows(course, data["against"], target) or []
@@ -48,7 +46,7 @@ def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[F
     pairs = [(v, first.get(item)) for item, v in values.items()]
     differences = [v - w for v, w in pairs if v is not None and w is not None]
     if differences:
-        low, high = gain_interval(differences)
+        low, high = gain_interval(differences, data["interval"])
         gain = float(sum(differences, Fraction(0)) / len(differences))
         yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
 
@@ -57,7 +55,7 @@ def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[F
 def check_share(event: Event, course: Course, report: Report) -> Iterator[Fault]:
     """Check the share of the gain that carries over to another target."""
     data = event.data
-    if not report.knows(data["share_interval"], SHARE_INTERVAL):
+    if not report.knows(data["share_interval"], *SHARE_INTERVALS):
         return
     seed = data["skill"] if data["against"] is None else data["against"]
     wanted = [(seed, None), (data["skill"], None), (seed, data["target"]),
@@ -68,9 +66,8 @@ def check_share(event: Event, course: Course, report: Report) -> Iterator[Fault]
     if len(known) < len(wanted) or len(orders) > 1:
         yield Fault.of(event, "target", data["target"], "the same items on both targets")
         return
-    yield from differing(
-        event, share_of(*([_value(row, data) for row in rows] for rows in known))
-    )
+    values = [[_value(row, data) for row in rows] for rows in known]
+    yield from differing(event, share_of(*values, tag=data["share_interval"]))
 
 
 def _rows(course: Course, digest: str, target: str | None) -> list[dict[str, Any]] | None:
