@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from history_world import SEED_SKILL, LinesEnvironment, World, items_of
@@ -16,14 +17,15 @@ from test_history_verify import data_of, first, forged
 
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.item import Item
-from skilltrail.history.ask.compare import best_scores, compare_runs
+from skilltrail.history.ask.comparable import best_version, scores_under
+from skilltrail.history.ask.compare import compare_runs
 from skilltrail.history.ask.differences import in_words, shared_prefix, skill_diff
 from skilltrail.history.ask.heldout import held_out
 from skilltrail.history.ask.runs import natural, run_tree
 from skilltrail.history.ask.sources import Project, find_skill, open_source, skill_text
 from skilltrail.history.git.rebuild import rebuild
 from skilltrail.history.git.repository import Git
-from skilltrail.history.log.consumed import consumed_params
+from skilltrail.history.log.consumed import consumed_items, consumed_params
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow, read_log
 from skilltrail.history.log.run_log import Story
@@ -121,13 +123,41 @@ def test_only_consumed_params_are_known(runs: dict[str, list[Event]]) -> None:
     assert "gate.alpha" not in params
 
 
-def test_runs_on_other_items_differ_in_their_data(
+def test_runs_on_other_items_are_not_pooled_and_where_chooses(
     runs: dict[str, list[Event]], tmp_path: Path
 ) -> None:
     fewer = World(n_train=12, n_selection=4, params=BASE | {"lr": 1}).run(tmp_path).events
-    found = compare_runs({"main": runs["main"], "fewer": fewer}, "lr").also_differ
-    assert [text.split(",")[0] for text in found["data.selection"]] == ["4 items", "6 items"]
-    assert "data.train" not in found
+    mixed = {"main": runs["main"], "main-2": runs["main-2"], "fewer": fewer}
+    with pytest.raises(UsageError, match=r"data\.selection.*6 items.*4 items.*--where"):
+        compare_runs(mixed, "lr")
+    items = consumed_items(runs["main"])["data.selection"]
+    for said in (items, items.rpartition(", ")[2]):
+        found = compare_runs(mixed, "lr", where={"data.selection": said})
+        assert [group.runs for group in found.groups] == [("main-2",), ("main",)]
+        assert found.setting["data.selection"] == items
+    for where, told in (({"data.selection": "9 items"}, "There is"), ({"moon": "1"}, "Known")):
+        with pytest.raises(UsageError, match=told):
+            compare_runs(mixed, "lr", where=where)
+
+
+@pytest.mark.parametrize("kind", ["env", "agent", "target", "judge"])
+def test_runs_of_another_environment_target_or_judge_are_not_pooled(
+    runs: dict[str, list[Event]], kind: str
+) -> None:
+    other = {
+        "env": {"env": "elsewhere"},
+        "agent": {"agent": {"version": "lines/2", "params": {}}},
+        "target": {"target": {"backend": "lines", "model": "m2"}},
+        "judge": {"judge": {"model": {"backend": "openai", "model": "j"}, "threshold": 1.0}},
+    }[kind]
+    started = runs["main-2"][0]
+    moved = [
+        SimpleNamespace(type=e.type, data=e.data, id=e.id, seq=e.seq) for e in runs["main-2"]
+    ]
+    moved[0].data = dict(started.data) | other
+    both = {"main": runs["main"], "main-2": moved}
+    with pytest.raises(UsageError, match="not pooled"):
+        compare_runs(both, "lr")
 
 
 def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) -> None:
@@ -140,18 +170,50 @@ def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) 
 def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]]) -> None:
     found = compare_runs(runs, "lr")
     assert [group.value for group in found.groups] == ["1", "3"]
-    (contrast,) = found.contrasts
-    assert contrast.seeds == 2
-    pairs = [
-        float(best_scores(Story(runs[b]))[item] - best_scores(Story(runs[a]))[item])
-        for a, b in (("main-2", "main"), ("other-seed-2", "other-seed"))
-        for item in best_scores(Story(runs[a]))
-    ]
-    assert contrast.pairs == len(pairs) == 12
-    assert contrast.difference == pytest.approx(sum(pairs) / len(pairs))
-    assert contrast.low < contrast.difference < contrast.high
+    contrast = found.contrasts[0]
+    assert contrast.selection is not None
+    said = {"metric": "soft"}
+    differences = {
+        seed: [
+            float(two[item] - one[item])
+            for one in [scores_under(Story(runs[a]), best_version(Story(runs[a])).digest, said)]
+            for two in [scores_under(Story(runs[b]), best_version(Story(runs[b])).digest, said)]
+            for item in two
+        ]
+        for seed, a, b in ((42, "main-2", "main"), (7, "other-seed-2", "other-seed"))
+    }
+    told = contrast.selection
+    pairs = {tuple(best_version(Story(runs[n])).digest for n in pair)
+             for pair in (("main-2", "main"), ("other-seed-2", "other-seed"))}  # fmt: skip
+    assert (told.items, told.seeds, told.trainings) == (6, 2, len(pairs))
+    assert told.by_seed == {s: pytest.approx(sum(d) / 6) for s, d in differences.items()}
+    assert told.difference == pytest.approx(sum(map(sum, differences.values())) / 12)
+    assert told.low < told.difference < told.high
     one = compare_runs({n: runs[n] for n in ("main", "main-2")}, "lr")
     assert "noise" in one.contrasts[0].note
+    told_json = found.to_json()["contrasts"][0]
+    assert {"items", "seeds", "difference", "low", "high", "note"} <= set(told_json)
+
+
+def test_seeds_that_gave_the_same_skills_count_once_and_it_is_said(
+    runs: dict[str, list[Event]],
+) -> None:
+    def again(name: str, seed: int) -> list[Event]:
+        """Return the same run under another seed, as where the seed changed nothing."""
+        events = [SimpleNamespace(type=e.type, data=e.data, id=e.id, seq=e.seq)
+                  for e in runs[name]]  # fmt: skip
+        events[0].data = dict(events[0].data) | {"seed": seed}
+        return events  # type: ignore[return-value]
+
+    thrice = {f"{n}-{s}": again(n, s) for n in ("main", "main-2") for s in (1, 2, 3)}
+    one = compare_runs({n: runs[n] for n in ("main", "main-2")}, "lr").contrasts[0].selection
+    contrast = compare_runs(thrice, "lr").contrasts[0]
+    told = contrast.selection
+    assert one is not None
+    assert told is not None
+    assert (told.items, told.seeds, told.trainings) == (6, 3, 1)
+    assert (told.difference, told.low, told.high) == (one.difference, one.low, one.high)
+    assert contrast.note == "3 seeds gave the same skills: they say what one seed says"
 
 
 def evaluation(training: Sequence[Event], gain: float) -> bytes:
@@ -168,8 +230,15 @@ def evaluation(training: Sequence[Event], gain: float) -> bytes:
     spread = {"gain": gain, "gain_low": 0.0, "gain_high": 1.0, "interval": "adjusted_wald/1"}
     told = means | spread | {"name": "best", "skill": best, "against": "0" * 64}
     told |= {"metric": "soft", "mean": gain, "task_types": []}
-    rolled_out = follow(training[-1], "rollouts.scored", rolled)
-    return data_of([rolled_out, follow(rolled_out, "skill.evaluated", told)])
+    opened = follow(training[-1], "test.opened", opened_with(items))
+    rolled_out = follow(opened, "rollouts.scored", rolled)
+    return data_of([opened, rolled_out, follow(rolled_out, "skill.evaluated", told)])
+
+
+def opened_with(items: Sequence[str]) -> dict[str, object]:
+    """Return what an event says of the test split's opening."""
+    rows = [{"item": id, "digest": "0" * 64} for id in items]
+    return {"split": "test", "items": rows, "skills": [], "target": {"backend": "lines"}}
 
 
 def test_held_out_gains_are_those_of_the_evaluations_at_hand(
@@ -193,7 +262,7 @@ def test_held_out_gains_are_those_of_the_evaluations_at_hand(
     assert found.not_evaluated == ("other-seed", "other-seed-2")
     (contrast,) = found.contrasts
     assert contrast.held_out is not None
-    assert (contrast.held_out.seeds, contrast.held_out.pairs) == (1, 10)
+    assert (contrast.held_out.seeds, contrast.held_out.items) == (1, 10)
     assert contrast.held_out.difference == pytest.approx(0.4)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.runtime.console import emit, emit_json, say, table
 
 if TYPE_CHECKING:
-    from skilltrail.history.ask.compare import Contrast, Paired
+    from skilltrail.history.ask.compare import Contrast, Group, Paired
 
 
 def register(app: typer.Typer) -> None:
@@ -91,43 +91,36 @@ def _score(value: float | None) -> str:
 
 def compare(
     group_by: Annotated[str, typer.Option(help="A param, e.g. lr or gate.rule.")],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="Only runs with this value; repeatable."),
+    ] = None,
     as_json: JSON = False,
 ) -> None:
     """Compare finished runs by a param, over seeds, with paired intervals.
 
-    Example: skilltrail compare --group-by lr
+    Items are the units of an interval. Runs of different environments, data or targets are not
+    pooled: --where chooses.
+
+    Example: skilltrail compare --group-by lr --where env=textqa
     """
     from skilltrail.history.ask.compare import compare_runs
     from skilltrail.history.ask.heldout import held_out
 
     here = project()
-    found = compare_runs(all_runs(here), group_by, held_out(here))
+    wanted = dict(key_value("--where", one) for one in ([] if where is None else where))
+    found = compare_runs(all_runs(here), group_by, held_out(here), wanted)
     if as_json:
         emit_json(found.to_json())
         return
     against = {one.value: one for one in found.contrasts}
-    rows = []
-    for group in found.groups:
-        other = against.get(group.value)
-        rows.append(
-            (
-                group.value,
-                len(group.runs),
-                ", ".join(map(str, sorted(set(group.seeds)))),
-                _gain(group.mean_gain),
-                "-" if other is None else _difference(other),
-                _gain(group.mean_held_out),
-                "-" if other is None or other.held_out is None else _difference(other.held_out),
-                "" if other is None else other.note,
-            )
-        )
-    first = found.groups[0].value
+    versus = f"vs {group_by}={found.groups[0].value} (95 %)"
     table(
         (
-            *(group_by, "runs", "seeds", "selection gain", f"vs {group_by}={first} (95 %)"),
-            *("test gain", f"vs {group_by}={first} (95 %)", "note"),
+            *(group_by, "runs", "seeds", "skills", "selection gain", versus),
+            *("test gain", versus, "note"),
         ),
-        rows,
+        [_group_row(group, against.get(group.value)) for group in found.groups],
     )
     if found.not_evaluated:
         names = ", ".join(found.not_evaluated)
@@ -138,14 +131,42 @@ def compare(
         say("one seed per group is noise: run other seeds, e.g. `dvc exp run -S seed=1`")
 
 
-def _gain(value: float | None) -> str:
-    return "-" if value is None else f"{value:+.3f}"
+def key_value(option: str, text: str) -> tuple[str, str]:
+    """Return the two parts of KEY=VALUE.
+
+    Raises:
+        UsageError: it is not of that form.
+    """
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise UsageError(f"{option} {text}", "no KEY=VALUE", f"Write {option} env=textqa")
+    return key, value
 
 
-def _difference(of: Contrast | Paired) -> str:
-    if of.difference is None:
+def _group_row(group: Group, other: Contrast | None) -> tuple[Any, ...]:
+    selection, test = (None, None) if other is None else (other.selection, other.held_out)
+    return (
+        group.value,
+        len(group.runs),
+        ", ".join(map(str, sorted(set(group.seeds)))),
+        group.skills,
+        _gain(group.mean_gain, group.items),
+        _difference(selection),
+        _gain(group.mean_held_out, group.held_out_items),
+        _difference(test),
+        "-" if other is None else other.note,
+    )
+
+
+def _gain(value: float | None, items: int) -> str:
+    return "-" if value is None else f"{value:+.3f} on {items} items"
+
+
+def _difference(of: Paired | None) -> str:
+    if of is None:
         return "-"
-    return f"{of.difference:+.3f} ({of.low:+.3f} to {of.high:+.3f})"
+    units = f"{of.items} items, {of.seeds} seed{'' if of.seeds == 1 else 's'}"
+    return f"{of.difference:+.3f} ({of.low:+.3f} to {of.high:+.3f}; {units})"
 
 
 def diff(

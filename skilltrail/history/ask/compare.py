@@ -2,9 +2,12 @@
 
 A run's gain is its best skill's gate metric on the selection split minus the seed skill's. Two
 groups are compared on the runs that share a seed, item by item: the difference of their best
-skills' scores, with its 95 % interval. The best of several candidates looks better on the split
-that chose it than it is, so the same is said of the held-out test split where evaluations of
-the runs are at hand (`heldout`).
+skills' scores. Items are the units; seeds are averaged within an item and are a factor of their
+own where they differ by more than noise (`core.stats.crossed_interval`). The best of several
+candidates looks better on the split that chose it than it is, so the same is said of the
+held-out test split where evaluations of the runs are at hand (`heldout`).
+
+Numbers of different environments, data or targets are never pooled: `where` chooses.
 """
 
 from __future__ import annotations
@@ -16,58 +19,95 @@ from typing import Any
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.score import exact_mean
-from skilltrail.core.stats import gain_interval
-from skilltrail.history.ask.heldout import HeldOut, metric_of
-from skilltrail.history.ask.runs import natural, scores_of
-from skilltrail.history.log.consumed import consumed_items, consumed_params
+from skilltrail.core.stats import crossed_interval
+from skilltrail.history.ask.comparable import (
+    RunScores,
+    Scores,
+    chosen,
+    common_metric,
+    read_run,
+    require_one_setting,
+)
+from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import Story
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs with one value of the param."""
+    """The runs with one value of the param.
+
+    Attributes:
+        skills: how many different best skills they came to.
+        items, held_out_items: how many items of the split each mean is over.
+        gains, held_out_gains: of each run, over the items scored under seed and best skill.
+    """
 
     value: str
     runs: tuple[str, ...]
     seeds: tuple[int, ...]
+    skills: int
+    items: int
     gains: tuple[float, ...]
     mean_gain: float | None
+    held_out_items: int
     held_out_gains: tuple[float, ...]
     mean_held_out: float | None
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Paired differences on the held-out split: their number, mean and 95 % interval."""
+    """Differences paired by item and seed on one split: mean and 95 % interval.
 
+    Attributes:
+        items: those scored under both groups' best skills at every seed: the units.
+        by_seed: the mean difference of each seed.
+        trainings: how many different pairs of skills the seeds gave.
+    """
+
+    items: int
     seeds: int
-    pairs: int
+    trainings: int
     difference: float
     low: float
     high: float
+    by_seed: Mapping[int, float]
+
+
+NOTHING_PAIRED: dict[str, Any] = {
+    "items": 0, "seeds": 0, "trainings": 0, "difference": None, "low": None, "high": None,
+    "by_seed": {},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A group against the first one, on the seeds that both have.
-
-    Attributes:
-        difference: mean over (seed, item) pairs of the best skills' scores, later minus first.
-        pairs: how many there are.
-        held_out: the same on the test split; None where a group has no evaluation at hand.
-    """
+    """A group against the first one, on the seeds that both have; later minus first."""
 
     value: str
     against: str
-    seeds: int
-    pairs: int
-    difference: float | None
-    low: float | None
-    high: float | None
-    note: str
-    held_out: Paired | None = None
+    selection: Paired | None
+    held_out: Paired | None
+
+    def to_json(self) -> dict[str, Any]:
+        told = NOTHING_PAIRED if self.selection is None else asdict(self.selection)
+        held_out = None if self.held_out is None else asdict(self.held_out)
+        about = {"value": self.value, "against": self.against, "note": self.note}
+        return told | about | {"held_out": held_out}
+
+    @property
+    def note(self) -> str:
+        """How far the seeds carry."""
+        if self.selection is None:
+            return "no seed and item in common: nothing is paired"
+        seeds, trainings = self.selection.seeds, self.selection.trainings
+        if seeds == 1:
+            return "one seed is noise: repeat with other values of `seed`"
+        if trainings == 1:
+            return f"{seeds} seeds gave the same skills: they say what one seed says"
+        same = "" if trainings == seeds else f", of which {trainings} gave different skills"
+        return f"over {seeds} seeds{same}"
 
 
 @dataclass(frozen=True)
@@ -75,168 +115,136 @@ class Comparison:
     """Runs grouped by a param, and what else differs between them.
 
     Attributes:
+        metric: what all scores here are in: the runs' gate metric, `hard` where they differ.
+        setting: what the compared runs have in common: environment, data, target, judge.
         not_evaluated: runs without an evaluation at hand.
     """
 
     param: str
+    metric: str
+    setting: Mapping[str, str]
     groups: tuple[Group, ...]
     contrasts: tuple[Contrast, ...]
     also_differ: Mapping[str, tuple[str, ...]]
     not_evaluated: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return asdict(self) | {"contrasts": [one.to_json() for one in self.contrasts]}
 
 
 def compare_runs(
     runs: Mapping[str, Sequence[Event]],
     param: str,
     evaluations: Mapping[str, HeldOut] | None = None,
+    where: Mapping[str, str] | None = None,
 ) -> Comparison:
     """Return the comparison of finished runs by `param`, a name in params.yaml.
 
     Args:
         evaluations: what held-out items say, by the id of a run's last event.
+        where: of the runs only those that have these values.
 
     Raises:
-        UsageError: no run consumed such a param.
+        UsageError: no run consumed such a param or has such a value; or the runs are of several
+            environments, data or targets.
     """
-    finished = {n: Story(e) for n, e in runs.items() if e and e[-1].type == "run.finished"}
-    params = {name: consumed_params(story.events) for name, story in finished.items()}
-    items = {name: consumed_items(story.events) for name, story in finished.items()}
-    values = {name: str(known[param]) for name, known in params.items() if param in known}
-    if not values:
-        known_params = sorted({key for known in params.values() for key in known})
-        raise UsageError(
-            f"--group-by {param}",
-            f"none of {len(finished)} finished runs consumed it",
-            f"Params that were: {', '.join(known_params)}",
-        )
-    known_tests = {} if evaluations is None else evaluations
-    tests = {
-        name: known_tests[story.events[-1].id]
-        for name, story in finished.items()
-        if story.events[-1].id in known_tests
-    }
-    groups = []
-    for value in sorted(set(values.values()), key=natural):
-        names = sorted((n for n in values if values[n] == value), key=natural)
-        groups.append(_group(value, names, finished, params, tests))
-    contrasts = [_contrast(groups[0], group, finished, params, tests) for group in groups[1:]]
+    stories = {n: Story(e) for n, e in runs.items() if e and e[-1].type == "run.finished"}
+    said = common_metric(stories.values())
+    tests = {} if evaluations is None else evaluations
+    read = [read_run(n, stories[n], said, tests) for n in sorted(stories, key=natural)]
+    found = chosen(read, {} if where is None else where)
+    having = [run for run in found if param in run.known]
+    if not having:
+        names = ", ".join(sorted({key for run in found for key in run.known}))
+        told = f"none of {len(found)} finished runs consumed it"
+        raise UsageError(f"--group-by {param}", told, f"Params that were: {names}")
+    values = sorted({run.known[param] for run in having}, key=natural)
+    by_value = [[run for run in having if run.known[param] == value] for value in values]
+    require_one_setting(param, having, by_value)
+    first = by_value[0]
     return Comparison(
         param,
-        tuple(groups),
-        tuple(contrasts),
-        _others(param, values, {n: known | items[n] for n, known in params.items()}),
-        tuple(sorted((name for name in values if name not in tests), key=natural)),
+        said["metric"],
+        dict(first[0].setting),
+        tuple(_group(value, some) for value, some in zip(values, by_value, strict=True)),
+        tuple(_contrast(v, values[0], first, g) for v, g in zip(values, by_value, strict=True))[
+            1:
+        ],
+        _others(param, having),
+        tuple(run.name for run in having if run.test is None),
     )
 
 
-def _group(
-    value: str,
-    names: Sequence[str],
-    stories: Mapping[str, Story],
-    params: Mapping[str, Mapping[str, Any]],
-    tests: Mapping[str, HeldOut],
-) -> Group:
-    gains = []
-    for name in names:
-        seed, best = scores_of(stories[name])
-        if seed is not None and best is not None:
-            gains.append(best - seed)
-    held = [tests[name].gain for name in names if name in tests]
+def _group(value: str, runs: Sequence[RunScores]) -> Group:
+    gains = [
+        float(mean)
+        for run in runs
+        if (mean := exact_mean(_differences(run.seed_scores, run.best_scores).values()))
+        is not None
+    ]
+    tests = [run.test for run in runs if run.test is not None]
+    held = [test.gain for test in tests]
     return Group(
         value,
-        tuple(names),
-        tuple(params[name]["seed"] for name in names),
+        tuple(run.name for run in runs),
+        tuple(run.seed for run in runs),
+        len({run.skill for run in runs}),
+        max((len(run.best_scores) for run in runs), default=0),
         tuple(gains),
         sum(gains) / len(gains) if gains else None,
+        max((len(test.best) for test in tests), default=0),
         tuple(held),
         sum(held) / len(held) if held else None,
     )
 
 
 def _contrast(
-    first: Group,
-    group: Group,
-    stories: Mapping[str, Story],
-    params: Mapping[str, Mapping[str, Any]],
-    tests: Mapping[str, HeldOut],
+    value: str, against: str, first: Sequence[RunScores], group: Sequence[RunScores]
 ) -> Contrast:
-    by_seed = {params[name]["seed"]: name for name in reversed(first.runs)}
-    chosen: dict[int, list[Fraction]] = {}
-    held: dict[int, list[Fraction]] = {}
-    for name in group.runs:
-        seed = params[name]["seed"]
-        other = by_seed.get(seed)
-        if other is None or seed in chosen:
-            continue
-        chosen[seed] = _differences(best_scores(stories[other]), best_scores(stories[name]))
-        one, two = tests.get(other), tests.get(name)
-        if one is not None and two is not None and one.metric == two.metric:
-            held[seed] = _differences(one.best, two.best)
-    found = _paired(chosen)
-    if found is None:
-        note = "no seed in common: nothing is paired"
-        return Contrast(group.value, first.value, 0, 0, None, None, None, note)
-    return Contrast(
-        value=group.value,
-        against=first.value,
-        seeds=found.seeds,
-        pairs=found.pairs,
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        note=_note(set(chosen)),
-        held_out=_paired(held),
+    """Pair the first run of each seed in one group with that of the other."""
+    one, two = ({run.seed: run for run in reversed(some)} for some in (first, group))
+    pairs = {seed: (one[seed], two[seed]) for seed in sorted(two) if seed in one}
+    tested = {
+        seed: (a.test.best, b.test.best)
+        for seed, (a, b) in pairs.items()
+        if a.test is not None and b.test is not None
+    }
+    chosen = {seed: (a.best_scores, b.best_scores) for seed, (a, b) in pairs.items()}
+    skills = {seed: (a.skill, b.skill) for seed, (a, b) in pairs.items()}
+    return Contrast(value, against, _paired(chosen, skills), _paired(tested, skills))
+
+
+def _differences(one: Scores, two: Scores) -> dict[str, Fraction]:
+    return {item: two[item] - one[item] for item in two if item in one}
+
+
+def _paired(
+    scores: Mapping[int, tuple[Scores, Scores]], skills: Mapping[int, tuple[str, str]]
+) -> Paired | None:
+    by_seed = {seed: _differences(*pair) for seed, pair in scores.items()}
+    items = set.intersection(*map(set, by_seed.values())) if by_seed else set()
+    if not items:
+        return None
+    rows = [[by_seed[seed][item] for seed in by_seed] for item in sorted(items)]
+    low, high = crossed_interval(rows)
+    means = [sum(column, Fraction(0)) / len(items) for column in zip(*rows, strict=True)]
+    return Paired(
+        len(items),
+        len(by_seed),
+        len({skills[seed] for seed in by_seed}),
+        float(sum(means, Fraction(0)) / len(means)),
+        low,
+        high,
+        {seed: float(mean) for seed, mean in zip(by_seed, means, strict=True)},
     )
 
 
-def _differences(one: Mapping[str, Fraction], two: Mapping[str, Fraction]) -> list[Fraction]:
-    return [two[item] - one[item] for item in two if item in one]
-
-
-def _paired(by_seed: Mapping[int, Sequence[Fraction]]) -> Paired | None:
-    differences = [one for some in by_seed.values() for one in some]
-    if not differences:
-        return None
-    low, high = gain_interval(differences)
-    mean = float(sum(differences, Fraction(0)) / len(differences))
-    return Paired(len(by_seed), len(differences), mean, low, high)
-
-
-def _note(seeds: set[int]) -> str:
-    if len(seeds) == 1:
-        return "one seed is noise: repeat with other values of `seed`"
-    return f"over {len(seeds)} seeds"
-
-
-def best_scores(story: Story) -> dict[str, Fraction]:
-    """Return the gate metric of the best skill on each selection item."""
-    gates = story.of_type("gate.judged")
-    best: Version | None = None
-    for version in story.versions:
-        if version.event.data["best"]:
-            best = version
-    if best is None or not gates:
-        return {}
-    data = gates[0].data
-    found = {}
-    for item, rows in story.scores(best.digest).items():
-        mean = exact_mean(metric_of(row, data) for row in rows)
-        if mean is not None:
-            found[item] = mean
-    return found
-
-
-def _others(
-    param: str, values: Mapping[str, str], params: Mapping[str, Mapping[str, Any]]
-) -> dict[str, tuple[str, ...]]:
+def _others(param: str, runs: Sequence[RunScores]) -> dict[str, tuple[str, ...]]:
     """Return what else (seed aside) is not the same in all compared runs."""
-    names = {key for run in values for key in params[run]} - {param, "seed"}
+    names = {key for run in runs for key in run.known} - {param, "seed"}
     found = {}
     for name in sorted(names):
-        different = {str(params[run].get(name)) for run in values}
+        different = {run.known.get(name, "-") for run in runs}
         if len(different) > 1:
             found[name] = tuple(sorted(different, key=natural))
     return found

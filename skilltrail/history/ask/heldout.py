@@ -23,6 +23,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.score import exact, exact_mean
 from skilltrail.history.ask.evaluations import EVALUATION, evaluations
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.log.consumed import told_items
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.rows import Row, by_item
@@ -38,10 +39,12 @@ class HeldOut:
     Attributes:
         gain: of the best skill over the seed skill, in `metric`.
         best: the best skill's score of each item.
+        items: number and digest of the items that were opened.
     """
 
     metric: str
     gain: float
+    items: str
     best: Mapping[str, Fraction]
 
 
@@ -73,7 +76,8 @@ def _told(events: Sequence[Event]) -> HeldOut | None:
                 for item, some in rows.items()
                 if (mean := exact_mean(metric_of(row, data) for row in some)) is not None
             }
-            return HeldOut(data["metric"], float(data["gain"]), scores)
+            items = told_items(events[0].data["items"])
+            return HeldOut(data["metric"], float(data["gain"]), items, scores)
     return None
 
 

@@ -62,10 +62,12 @@ def consumed_items(events: Sequence[Event]) -> dict[str, str]:
     if not events or events[0].type != "run.started":
         return {}
     started = events[0].data
-    return {
-        f"data.{split}": f"{len(started[split])} items, {digest('items/1', started[split])[:8]}"
-        for split in ("train", "selection")
-    }
+    return {f"data.{split}": told_items(started[split]) for split in ("train", "selection")}
+
+
+def told_items(rows: Sequence[Data]) -> str:
+    """Return the number and the digest of a split's items, as events name them."""
+    return f"{len(rows)} items, {digest('items/1', rows)[:8]}"
 
 
 def consumed_params(events: Sequence[Event]) -> dict[str, Any]:

@@ -1,0 +1,159 @@
+"""Which runs may be compared: what is known of each by name, and what they must share.
+
+Numbers of different environments, data, targets or judges are never pooled.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from skilltrail.core.canon import digest
+from skilltrail.core.errors import UsageError
+from skilltrail.core.score import exact_mean
+from skilltrail.history.ask.heldout import HeldOut, metric_of
+from skilltrail.history.ask.runs import natural
+from skilltrail.history.log.consumed import consumed_items, consumed_params
+from skilltrail.history.log.replay import Version
+from skilltrail.history.log.run_log import Story
+
+# What runs must have in common before a number is made of several: the kinds of it, by names.
+KINDS = {
+    "env": ("env", "agent"),
+    "data": ("data.train", "data.selection", "data.test"),
+    "target": ("target.model", "target.backend", "target"),
+    "judge": ("judge",),
+}
+Scores = Mapping[str, Fraction]
+
+
+@dataclass(frozen=True)
+class RunScores:
+    """One finished run, with what is known of it by name and its scores by item."""
+
+    name: str
+    params: Mapping[str, Any]
+    setting: Mapping[str, str]
+    skill: str
+    seed_scores: Scores
+    best_scores: Scores
+    test: HeldOut | None
+
+    @property
+    def seed(self) -> int:
+        found: int = self.params["seed"]
+        return found
+
+    @property
+    def known(self) -> dict[str, str]:
+        return {
+            name: str(value) for name, value in (dict(self.params) | dict(self.setting)).items()
+        }
+
+
+def common_metric(stories: Iterable[Story]) -> dict[str, Any]:
+    """Return the metric that every gate of the runs used, `hard` where they used several."""
+    used = {
+        (event.data["metric"], event.data.get("mixed_weight"))
+        for story in stories
+        for event in story.of_type("gate.judged")[:1]
+    }
+    metric, weight = used.pop() if len(used) == 1 else ("hard", None)
+    return {"metric": metric, "mixed_weight": weight}
+
+
+def read_run(
+    name: str, story: Story, said: Mapping[str, Any], tests: Mapping[str, HeldOut]
+) -> RunScores:
+    """Return a finished run's scores in the metric `said`; `tests` is by last event's id."""
+    start, test = story.start.data, tests.get(story.events[-1].id)
+    agent = start["agent"]
+    told = f", params {digest('agent/1', agent['params'])[:8]}" if agent.get("params") else ""
+    judge = start.get("judge")
+    setting = {
+        "agent": f"{agent['version']}{told}",
+        "target": digest("target/1", start["target"])[:8],
+        "judge": "none" if judge is None else digest("judge/1", judge)[:8],
+    } | consumed_items(story.events)
+    if test is not None:
+        setting["data.test"] = test.items
+    best = best_version(story)
+    same = test is not None and test.metric == said["metric"]
+    return RunScores(
+        name,
+        consumed_params(story.events),
+        setting,
+        best.digest,
+        scores_under(story, story.versions[0].digest, said),
+        scores_under(story, best.digest, said),
+        test if same else None,
+    )
+
+
+def best_version(story: Story) -> Version:
+    """Return the best version of a run."""
+    return [version for version in story.versions if version.event.data["best"]][-1]
+
+
+def scores_under(story: Story, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
+    """Return each selection item's score under a skill (by digest), in the metric `said`."""
+    means = {
+        item: exact_mean(metric_of(row, said) for row in rows)
+        for item, rows in story.scores(skill).items()
+    }
+    return {item: mean for item, mean in means.items() if mean is not None}
+
+
+def chosen(runs: Sequence[RunScores], where: Mapping[str, str]) -> list[RunScores]:
+    """Return the runs that have all values of `where`.
+
+    Raises:
+        UsageError: no run has such a name, or such a value.
+    """
+    found = list(runs)
+    for name, value in where.items():
+        having = [run for run in found if name in run.known]
+        if not having:
+            names = ", ".join(sorted({key for run in found for key in run.known}))
+            raise UsageError(f"--where {name}={value}", "no run has it", f"Known are: {names}")
+        kept = [run for run in having if value in _ways_to_say(run.known[name])]
+        if not kept:
+            values = "; ".join(sorted({run.known[name] for run in having}, key=natural))
+            raise UsageError(
+                f"--where {name}={value}", "no run has that", f"There is: {values}"
+            )
+        found = kept
+    return found
+
+
+def _ways_to_say(value: str) -> tuple[str, str]:
+    """Return what may be typed for a value: all of it, or the digest that it ends in."""
+    return value, value.rpartition(", ")[2]
+
+
+def require_one_setting(
+    param: str, runs: Sequence[RunScores], by_value: Sequence[Sequence[RunScores]]
+) -> None:
+    """Refuse runs whose numbers cannot be pooled; groups may differ in what they are made by.
+
+    Raises:
+        UsageError: naming what differs, how many runs have each value, and the way on.
+    """
+    for kind, names in KINDS.items():
+        # Groups made by a target differ in it, of course; within one it must be the same.
+        pools = by_value if param in names else [runs]
+        for name in names:
+            for pool in pools:
+                held = Counter(run.known[name] for run in pool if name in run.known)
+                if len(held) > 1 and name != param:
+                    told = "; ".join(f"{value} ({n} runs)" for value, n in held.most_common())
+                    some = _ways_to_say(held.most_common(1)[0][0])[1]
+                    raise UsageError(
+                        f"--group-by {param}",
+                        f"the runs are of different {kind}, whose numbers are not pooled: "
+                        f"{name} is {told}",
+                        f"Choose, e.g. with --where '{name}={some}'",
+                    )

@@ -1,0 +1,86 @@
+"""Intervals hold the true value as often as they say, and items are their units."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.bench_intervals import World, faults_of, rates_of
+from skilltrail.core.stats import (
+    GAIN_INTERVALS,
+    crossed_interval,
+    gain_interval,
+    mean_interval,
+    t95,
+)
+
+EIGHT = [Fraction(n) for n in (1, 1, 1, 0, 0, 0, 0, 0)]
+whole = st.sampled_from([Fraction(-1), Fraction(0), Fraction(1)])
+parts = st.integers(-100, 100).map(lambda n: Fraction(n, 100))
+
+
+def test_equal_seeds_say_what_one_seed_says() -> None:
+    """Three runs with the same skill once gave +0.134 to +0.558, as if of 24 items."""
+    for seeds in (1, 2, 3, 10):
+        low, high = crossed_interval([[value] * seeds for value in EIGHT])
+        assert (round(low, 3), round(high, 3)) == (-0.097, 0.697)
+
+
+@given(st.lists(whole, min_size=1, max_size=40))
+def test_for_whole_scores_the_interval_is_the_earlier_one(values: list[Fraction]) -> None:
+    assert gain_interval(values) == gain_interval(values, GAIN_INTERVALS[1])
+
+
+@given(st.lists(parts, min_size=1, max_size=40), st.integers(1, 4))
+def test_an_interval_is_that_of_one_seed_lies_in_bounds_and_turns_with_the_sign(
+    values: list[Fraction], seeds: int
+) -> None:
+    low, high = crossed_interval([[value] * seeds for value in values])
+    assert (low, high) == pytest.approx(gain_interval(values))
+    assert -1 <= low <= high <= 1
+    assert crossed_interval([[-value] * seeds for value in values]) == pytest.approx(
+        (-high, -low)
+    )
+
+
+def test_seeds_that_differ_as_a_whole_are_a_factor_of_their_own() -> None:
+    agree = [[Fraction(1, 2)] * 3 for _ in range(30)]
+    apart = [[Fraction(1), Fraction(1, 2), Fraction(0)] for _ in range(30)]
+    narrow, wide = crossed_interval(agree), crossed_interval(apart)
+    assert narrow[0] > 0.3
+    assert wide[0] < 0
+
+
+@pytest.mark.parametrize(
+    ("df", "quantile"), [(1, 12.706), (2, 4.303), (4, 2.776), (7, 2.365), (29, 2.045)]
+)
+def test_the_quantiles_are_those_of_the_tables(df: int, quantile: float) -> None:
+    assert t95(df) == pytest.approx(quantile, abs=2e-3)
+
+
+def test_a_mean_of_nothing_may_be_anything_and_one_of_ones_is_not_certain() -> None:
+    assert mean_interval([]) == (0.0, 1.0)
+    low, high = mean_interval([Fraction(1)] * 10)
+    assert low < 0.8
+    assert high == 1.0
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        World("mean", 8),
+        World("gain", 8, soft=True),
+        World("gain", 30, soft=True),
+        World("transfer", 30),
+        *(World("compare", 30, seeds=3, seeds_alike=alike) for alike in (0.0, 0.5, 1.0)),
+        World("compare", 8, seeds=10, seeds_alike=1.0),
+    ],
+    ids=repr,
+)
+def test_each_interval_is_right_about_as_often_as_it_says(world: World) -> None:
+    """Seeded and short; `benchmarks/bench_intervals.py` draws more, of more worlds."""
+    found = rates_of(world, 150)
+    assert faults_of(world, found) == [], found
