@@ -7,10 +7,12 @@ in append mode, so that lines of several processes never mix.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,6 @@ class Ops:
     def __init__(self, path: Path, redact: Callable[[str], str] = unchanged) -> None:
         self.path = path
         self._redact = redact
-        self._torn = False
 
     def write(self, type: str, **fields: Any) -> None:
         """Append one line.
@@ -42,16 +43,16 @@ class Ops:
         """
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         record = {"time": now, "pid": os.getpid(), "type": type, **self._redacted(fields)}
-        line = json.dumps(cleaned(record), ensure_ascii=False) + "\n"
-        self._append(("\n" + line if self._torn else line).encode("utf-8"))
+        self._append((json.dumps(cleaned(record), ensure_ascii=False) + "\n").encode("utf-8"))
 
     def _append(self, data: bytes) -> None:
         with writing(self.path):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab", buffering=0) as file:
+            with self.path.open("a+b", buffering=0) as file:
+                fcntl.flock(file, fcntl.LOCK_EX)  # else another's half line looks torn
+                data = _begun(file) + data
                 written = file.write(data)
-        self._torn = written < len(data)
-        if self._torn:
+        if written < len(data):
             raise SkilltrailError(
                 f"Cannot write {self.path}",
                 f"{written} of {len(data)} bytes fit",
@@ -78,15 +79,27 @@ class NullOps(Ops):
         return None
 
 
-def read_ops(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the journal's lines, oldest first; a line torn by a full disk is passed over."""
+def _begun(file: FileIO) -> bytes:
+    """Return what ends the line that a full disk or a kill left unfinished, if one did."""
+    if not file.seekable() or file.seek(0, os.SEEK_END) == 0:
+        return b""
+    file.seek(-1, os.SEEK_END)
+    return b"" if file.read(1) == b"\n" else b"\n"
+
+
+def read_ops(
+    path: Path, torn: Callable[[int], None] = lambda number: None
+) -> Iterator[dict[str, Any]]:
+    """Yield the journal's lines, oldest first; `torn` is told the number of a broken one."""
     if not path.exists():
         return
     with path.open("rb") as file:
-        for raw in file:
+        for number, raw in enumerate(file, 1):
             try:
                 record = loaded(raw)
             except ValueError:
-                continue
+                record = None
             if isinstance(record, dict):
                 yield record
+            elif raw.strip():
+                torn(number)

@@ -186,11 +186,16 @@ def evaluation_of(workspace: Path, last: Event) -> list[Event] | None:
     return read_log(path, after=last)
 
 
+def torn_line(number: int) -> None:
+    """Say that a line of the journal is broken: a full disk or a kill cut it."""
+    say(f".skilltrail/ops.jsonl, line {number} is torn: what it told is lost, the rest counts")
+
+
 def wall_time_s(ops: Path) -> float:
     """Return the seconds that the last train and the last evaluate stage took together."""
     last: dict[str, float] = {}
     if ops.exists():
-        for record in read_ops(ops):
+        for record in read_ops(ops, torn_line):
             if record["type"] == "stage.ended" and record["stage"] in ("train", "evaluate"):
                 last[record["stage"]] = record["wall_s"]
     return sum(last.values())
