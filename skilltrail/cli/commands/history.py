@@ -1,4 +1,4 @@
-"""`skilltrail replay`, `verify`, `rebuild`: what a log alone can do."""
+"""`skilltrail replay`, `verify`: what a log alone can do."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from skilltrail.history.ask.sources import (
     stand_in,
 )
 from skilltrail.history.log.events import Event, Unreadable
-from skilltrail.history.log.log import read_whole, scan_log
+from skilltrail.history.log.log import scan_log
 from skilltrail.history.log.run_log import Story
-from skilltrail.runtime.console import emit, emit_exact, emit_json, say, table
+from skilltrail.runtime.console import emit, emit_exact, emit_json, say
 from skilltrail.store.place import find_place
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
@@ -37,7 +37,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("replay")(replay)
     app.command("verify")(verify)
-    app.command("rebuild")(rebuild)
 
 
 def project() -> Project:
@@ -199,35 +198,3 @@ def _before(data: bytes) -> Event | None:
         return None
     last = scan_log(path)[-1]
     return last if f'"prev":"{last.id}"'.encode() in first else None
-
-
-def rebuild(as_json: JSON = False) -> None:
-    """Drop every refs/evolution ref and make it again from the logs, with the same hashes.
-
-    Example: skilltrail rebuild
-    """
-    from skilltrail.history.ask.evaluations import evaluation_logs
-    from skilltrail.history.git.opening import label_of
-    from skilltrail.history.git.rebuild import rebuild as rebuild_refs
-    from skilltrail.history.git.repository import Git
-
-    here = project()
-    door = Git.find(here.root)
-    if door is None:
-        raise UsageError("skilltrail rebuild", "this project is not in git", "Run `git init`")
-    logs = [scan_log(path) for path in live_logs(here)]
-    if (here.workspace / EVENTS).exists():
-        logs.append(scan_log(here.workspace / EVENTS))
-    asked = [
-        (events, "opened_before" in events[0].data)
-        for path in evaluation_logs(here)
-        if (events := read_whole(path, continues=True).events)
-    ]
-    rows = rebuild_refs(door, logs, label_of(door, None), asked)
-    if as_json:
-        emit_json([row.to_json() for row in rows])
-        return
-    table(
-        ("run", "outcome", "tip", "detail"),
-        [(r.name, r.outcome, "-" if r.tip is None else r.tip[:12], r.detail) for r in rows],
-    )

@@ -89,7 +89,7 @@ def _row(event: Event, words: str) -> str:
 
 def _follow(run: str | None, wanted: Wanted, *, as_json: bool) -> None:
     """Print events as they come, until Ctrl-C, which is no fault here."""
-    from skilltrail.cli.commands.following import Follower
+    from skilltrail.cli.following import Follower
     from skilltrail.store.place import find_place
 
     follower = Follower(find_place(), run)
