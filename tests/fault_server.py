@@ -35,7 +35,7 @@ class Fault:
         delay_s: wait before anything else.
         together: wait until this many calls have been in at once.
         status, headers, body: answer with this; None = the usual answer.
-        raw: send these bytes as the body of a 200.
+        raw: send these bytes as the body (of a 200 where no status is named).
         cut: send half of the usual answer's bytes, then close.
         hang: take the request and never answer.
         drip_s: send the usual answer a byte at a time, this far apart.
@@ -153,12 +153,13 @@ class FaultServer:
             await asyncio.sleep(0.005)
         if fault.hang:
             await asyncio.sleep(3600)
-        if fault.status is not None:
+        if fault.status is not None and fault.raw is None:
             body = json.dumps(fault.body if fault.body is not None else _error(fault.status))
             await _send(writer, fault.status, body.encode(), fault.headers)
             return True
         if fault.raw is not None:
-            await _send(writer, 200, fault.raw)
+            status = 200 if fault.status is None else fault.status
+            await _send(writer, status, fault.raw, fault.headers)
             return True
         if call.method == "HEAD":
             await _send(writer, 200, b"")

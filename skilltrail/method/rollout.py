@@ -137,8 +137,9 @@ class Rollouts:
             f"{len(missing)} of {len(rollouts)} rollouts got no reply{leave}, "
             f"first item {missing[0].item.id!r}",
             missing[0].score.reason,
-            "Nothing was scored 0 for it and everything paid for is kept: "
-            "mend the cause and run the same command again",
+            "Nothing was scored 0 for it and everything paid for is kept: mend the cause and "
+            "run the same command again. Where an item fails each time, gate.min_coverage "
+            "below 1 lets a run go on without it",
         )
 
     async def in_order(
@@ -215,9 +216,12 @@ class Rollouts:
         except FATAL:
             raise
         except ModelError as error:
-            if gap is not None:
-                await self.store.put("gap", gap, {"reason": str(error)})
-            return Rollout(item, key, Score.missing(str(error)), None, told)
+            if gap is None:
+                return Rollout(item, key, Score.missing(str(error)), None, told)
+            # What is recorded has no remedy, for that names addresses.
+            reason = f"{error.asked}: {error.found}"
+            await self.store.put("gap", gap, {"reason": reason})
+            return Rollout(item, key, Score.missing(reason), None, told)
         judgement = self.scorer.judgement(item, trajectory)
         return Rollout(item, key, score, trajectory, told, judgement)
 

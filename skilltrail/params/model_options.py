@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from skilltrail.core.errors import ParamError
 from skilltrail.params.knob import Knob, expectation, knob, knobs_of
@@ -259,6 +260,13 @@ def _check_backend(role: str, options: RoleOptions) -> None:
             "missing, while base_url is set",
             "Set a short label such as `my-vllm`: it is recorded in place of the URL",
         )
+    for key, url in (
+        ("base_url", options.base_url),
+        ("azure.endpoint", options.azure.endpoint),
+    ):
+        parts = urlsplit("https://unset" if url is None else url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            _refuse(f"{role}.{key}", repr(url), "Write http://HOST or https://HOST, in full")
     if backend == "vllm" and options.base_url is None:
         _refuse(f"{role}.base_url", "missing", "The vllm backend needs its server's URL")
     if backend == "azure" and options.azure.endpoint is None:

@@ -58,24 +58,29 @@ async def main() -> None:
             [named_skill(workspace, name) for name in wanted.skills] or skills_of(training),
             wanted.roles,
         )
-        ledger = f"evaluate-{training[-1].id[:16]}.jsonl"
-        session.accounts.keep_in(session.place.state / "spent" / ledger)
+        gaps = f"evaluate-{training[-1].id[:16]}"
+        session.accounts.keep_in(session.place.state / "spent" / f"{gaps}.jsonl")
         async with open_log(session, asked, training) as recorder:
-            await evaluate_skills(session, asked, recorder)
+            await evaluate_skills(session, asked, recorder, gaps)
         write_atomic(workspace / EVALUATION, recorder.path.read_text(encoding="utf-8"))
-        export_shards(session.store, facts_named(recorder.events), export)
+        export_shards(session.store, facts_named(recorder.events, gaps), export)
 
 
-async def evaluate_skills(session: Session, asked: Asked, recorder: Recorder) -> None:
-    """Measure what is asked for, on the target trained on and on the further ones."""
+async def evaluate_skills(
+    session: Session, asked: Asked, recorder: Recorder, gaps: str = ""
+) -> None:
+    """Measure what is asked for, on the target trained on and on the further ones.
+
+    `gaps` names the evaluation where it may go on without items, see `Rollouts`.
+    """
     rule, items, skills = gate_rule(session.params), asked.items, asked.skills
     session.progress.expect(len(items) * len(skills) * (1 + len(asked.targets)))
     note_opening(session, asked)
     home = await measure(
-        session.rollouts(), rule, items, skills, recorder, asked.split, asked.opened_before
+        session.rollouts(gaps), rule, items, skills, recorder, asked.split, asked.opened_before
     )
     for name, options in asked.targets.items():
-        async with open_rollouts(session, name, options) as rollouts:
+        async with open_rollouts(session, name, options, gaps) as rollouts:
             await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
     recorder.finish()
 

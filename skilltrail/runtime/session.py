@@ -14,7 +14,7 @@ from typing import Any
 
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
-from skilltrail.method.rollout import Rollouts
+from skilltrail.method.rollout import Counter, Rollouts
 from skilltrail.models.client.prices import price_of
 from skilltrail.models.environ import redactor
 from skilltrail.models.judge import Judge, read_rubric
@@ -46,13 +46,16 @@ class Session:
     judge_model: Model | None = None
     accounts: Accounts = field(default_factory=Accounts)
 
-    def rollouts(self, gaps: str = "") -> Rollouts:
-        """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
+    def rollouts(
+        self, gaps: str = "", target: Model | None = None, counter: Counter | None = None
+    ) -> Rollouts:
+        """Return the door to rollouts; `gaps` names the run, see `Rollouts`. Another target
+        than the session's has a counter of its own."""
         return Rollouts(
             self.env,
-            self.target,
+            self.target if target is None else target,
             self.store,
-            self,
+            self if counter is None else counter,
             gaps=gaps,
             min_coverage=self.params.gate.min_coverage if gaps else 1.0,
             judge=self.judge,

@@ -54,9 +54,9 @@ class Counter:
 
 @asynccontextmanager
 async def open_rollouts(
-    session: Session, name: str, options: RoleOptions
+    session: Session, name: str, options: RoleOptions, gaps: str = ""
 ) -> AsyncIterator[Rollouts]:
-    """Open another target and yield the door to rollouts on it.
+    """Open another target and yield the door to rollouts on it; `gaps` as in `Rollouts`.
 
     Raises:
         ParamError, ModelConfigError: the target cannot be opened.
@@ -65,7 +65,7 @@ async def open_rollouts(
     target = open_model(role, options, account=session.accounts.of(role))
     try:
         counter = Counter(session, role, options)
-        yield Rollouts(session.env, target, session.store, counter, judge=session.judge)
+        yield session.rollouts(gaps, target, counter)
     finally:
         await target.close()
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from skilltrail.core.canon import value_of
+
 _NAME = (
     r"(?:\w+[:_-])?(?:think|thinking|thoughts?|reasoning|scratchpad|cot"
     r"|chain[_-]of[_-]thought|inner[_-]monologue)"
@@ -35,6 +37,7 @@ _WRAPPING = re.compile(
     r"|begin_of_box|end_of_box)\|>",
     re.IGNORECASE,
 )
+_ONE_VALUE = re.compile(r"\s*(?:```\w*\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)
 _HARMONY = re.compile(r"<\|(start|channel|message|constrain|end|return|call)\|>")
 _CHANNELS = ("analysis", "commentary", "final")
 # Harmony without its special tokens: the words of its headers run into the text.
@@ -56,7 +59,20 @@ def final_answer(text: str) -> tuple[str, bool]:
     end = _lone_closing(answer)
     if end is not None:
         answer, found = answer[end:], True
-    return (_WRAPPING.sub("", answer).strip() if found else answer), found
+    if found and _is_json(text):
+        return text, False  # the marks stand in its strings
+    if not found:
+        return answer, False
+    return _WRAPPING.sub("", answer).strip(), True
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is JSON as a whole, in a code fence or not."""
+    whole = _ONE_VALUE.fullmatch(text)
+    try:
+        return whole is not None and value_of(whole[1]) is not None
+    except ValueError:
+        return False
 
 
 def _lone_closing(text: str) -> int | None:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skilltrail.core.errors import ParamError
+from skilltrail.models.backends.strict import anthropic_schema
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.client.foreign import (
@@ -146,7 +147,7 @@ def claude_argv(
     if harness.profile is not None:
         words += ["--settings", harness.profile]
     if request.schema is not None:
-        words += ["--json-schema", json.dumps(dict(request.schema))]
+        words += ["--json-schema", json.dumps(anthropic_schema(request.schema))]
     return tuple(words)
 
 
@@ -172,7 +173,8 @@ def claude_options(
         path = folder.side_file("system.md", request.system)
         told["system_prompt"] = {"type": "file", "path": str(path)}
     if request.schema is not None:
-        told["output_format"] = {"type": "json_schema", "schema": dict(request.schema)}
+        schema = anthropic_schema(request.schema)
+        told["output_format"] = {"type": "json_schema", "schema": schema}
     return told
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skilltrail.core.errors import ParamError
+from skilltrail.models.backends.strict import openai_schema
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.client.foreign import count, mapping, text_of, usage_of
@@ -128,8 +129,8 @@ def codex_argv(
     for setting in settings:
         words += ["-c", setting]
     if request.schema is not None:
-        schema = folder.side_file("schema.json", json.dumps(dict(request.schema)))
-        words += ["--output-schema", str(schema)]
+        asked = openai_schema(request.schema)["schema"]
+        words += ["--output-schema", str(folder.side_file("schema.json", json.dumps(asked)))]
     for image in folder.images:
         words += ["-i", str(image)]
     return (*words, "-")
@@ -145,7 +146,7 @@ def codex_asked(
         "cwd": str(folder.work),
         "model": options.model,
         "sandbox": options.exec.sandbox,
-        "schema": None if request.schema is None else dict(request.schema),
+        "schema": request.schema and openai_schema(request.schema)["schema"],
         "images": [str(image) for image in folder.images],
     }
 
