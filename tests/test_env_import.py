@@ -183,8 +183,8 @@ def test_a_tree_of_games_needs_no_manifest(
             path.write_text(json.dumps(game), encoding="utf-8")
     out = str(tmp_path / "out")
     assert run(["data", "import", "alfworld", "--source", str(tree), "--out", out]) == 0
-    said = capsys.readouterr().err
-    assert "train 2, selection 2, test 2" in said
+    wrote, said = capsys.readouterr()
+    assert "train 2, selection 2, test 2" in wrote
     assert f"-S '+envs.alfworld.data_dirs=[{tree}]'" in said
     source = find_source(ROOT, "alfworld", NOTHING, out)
     items = load_items(source, env_of("alfworld", data_dirs=(str(tree),)), ROOT)

@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +18,7 @@ from test_history_verify import data_of, first, forged
 
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.item import Item
-from skilltrail.history.ask.comparable import best_version, scores_under
+from skilltrail.history.ask.comparable import scores_under, seed_and_best
 from skilltrail.history.ask.compare import compare_runs
 from skilltrail.history.ask.differences import in_words, shared_prefix, skill_diff
 from skilltrail.history.ask.heldout import held_out
@@ -167,23 +168,27 @@ def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) 
     assert "epochs" not in stopped
 
 
+def best_scores(events: list[Event]) -> dict[str, Fraction]:
+    story = Story(events)
+    return scores_under(story, seed_and_best(story)[1], {"metric": "soft"})
+
+
 def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]]) -> None:
     found = compare_runs(runs, "lr")
     assert [group.value for group in found.groups] == ["1", "3"]
     contrast = found.contrasts[0]
     assert contrast.selection is not None
-    said = {"metric": "soft"}
     differences = {
         seed: [
             float(two[item] - one[item])
-            for one in [scores_under(Story(runs[a]), best_version(Story(runs[a])).digest, said)]
-            for two in [scores_under(Story(runs[b]), best_version(Story(runs[b])).digest, said)]
+            for one in [best_scores(runs[a])]
+            for two in [best_scores(runs[b])]
             for item in two
         ]
         for seed, a, b in ((42, "main-2", "main"), (7, "other-seed-2", "other-seed"))
     }
     told = contrast.selection
-    pairs = {tuple(best_version(Story(runs[n])).digest for n in pair)
+    pairs = {tuple(seed_and_best(Story(runs[n]))[1] for n in pair)
              for pair in (("main-2", "main"), ("other-seed-2", "other-seed"))}  # fmt: skip
     assert (told.items, told.seeds, told.trainings) == (6, 2, len(pairs))
     assert told.by_seed == {s: pytest.approx(sum(d) / 6) for s, d in differences.items()}

@@ -159,7 +159,7 @@ def test_a_run_learns_what_the_judge_wants_and_marks_its_scores(
     assert trust["found"].startswith(f"{len(world.rows)} of {len(world.rows)} were given by")
     monkeypatch.delenv("LAB_KEY")  # an auditor has none
     assert run(["verify"]) == 0
-    assert "rollouts rescored; every event told again" in capsys.readouterr().err
+    assert "rollouts rescored; every event told again" in capsys.readouterr().out
     usage = json.loads((world.folder / ".skilltrail/usage.json").read_text("utf-8"))
     made = usage["train"]["judge"]["made"] + usage["evaluate"]["judge"]["made"]
     assert (usage["total"]["judge"]["made"], made) == (len(world.judge.calls),) * 2

@@ -94,7 +94,6 @@ def test_a_run_shows_them_and_verify_computes_them_again(
     page = (finished / "reports/out/index.html").read_text(encoding="utf-8")
     assert "Besides: reference_f1 0.000 → 0.000, reference_sub_em 1.000 → 1.000." in page
     assert run(["verify", "--run", EVALUATION.as_posix()]) == 0
-    err = capfd.readouterr().err
-    assert "named metrics computed again" in err
+    assert "named metrics computed again" in capfd.readouterr().out
     assert run(["summary"]) == 0
-    assert "test, seed: reference_f1 0.000, reference_sub_em 1.000" in capfd.readouterr().err
+    assert "test, seed: reference_f1 0.000, reference_sub_em 1.000" in capfd.readouterr().out

@@ -80,10 +80,10 @@ def test_a_run_made_here_is_told_with_its_calls_and_compared(
     assert (found["made_here"], found["reproduced"]) == (True, True)
     assert found["calls"]["made"] > 0
     assert run(["summary"]) == 0
-    err = capfd.readouterr().err
-    assert "bit for bit" in err
-    assert "calls made:" in err
-    assert f"look at {PAGE.as_posix()}, {BEST_SKILL.as_posix()}, `skilltrail log`" in err
+    out = capfd.readouterr().out
+    assert "bit for bit" in out
+    assert "calls made:" in out
+    assert f"look at {PAGE.as_posix()}, {BEST_SKILL.as_posix()}, `skilltrail log`" in out
 
 
 def test_a_fresh_clone_claims_no_run_and_names_no_absent_page(
@@ -95,11 +95,11 @@ def test_a_fresh_clone_claims_no_run_and_names_no_absent_page(
     assert (found["made_here"], found["reproduced"]) == (False, None)
     assert (found["calls"], found["wall_s"]) == (None, None)
     assert run(["summary"]) == 0
-    err = capfd.readouterr().err
-    assert "no run was made here" in err
-    assert "bit for bit" not in err
-    assert "calls made" not in err
-    assert "index.html" not in err
+    out = capfd.readouterr().out
+    assert "no run was made here" in out
+    assert "bit for bit" not in out
+    assert "calls made" not in out
+    assert "index.html" not in out
 
 
 def test_scores_of_another_run_than_the_one_just_trained_are_refused(

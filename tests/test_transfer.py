@@ -143,7 +143,7 @@ def test_an_evaluation_on_another_target_is_recorded_verified_and_shown(
         assert rows[3]["share"] == best["weak"]["share"]
         assert rows[3]["share_low"] == best["weak"]["share_low"]
         assert run(["evaluate", *asked]) == 0
-        assert "share of the gain" in capfd.readouterr().err
+        assert "share of the gain" in capfd.readouterr().out
 
 
 def test_skills_and_split_of_the_evaluation_are_params(

@@ -1,4 +1,4 @@
-"""What a person sees: summaries on stderr, data on stdout, nothing that can harm a terminal.
+"""What a person sees: results on stdout, notes on stderr, nothing that can harm a terminal.
 
 Text from models, items and files passes through `safe`, which shows control characters and
 terminal escapes instead of sending them. A console that cannot show a character shows a
@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from skilltrail.core.canon import clean
@@ -42,7 +41,7 @@ console = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str = "", style: str | None = None) -> None:
-    """Write one line (or several) for people to stderr."""
+    """Write a note, of one line or several, to stderr."""
     console.print(safe(text), style=style, markup=False)
 
 
@@ -95,19 +94,26 @@ def emit_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def table(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Any]],
-    *,
-    title: str | None = None,
-    right: Sequence[str] = (),
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, right: Sequence[str] = ()
 ) -> None:
-    """Write a small table for people to stderr; `right` names right-aligned columns."""
-    grid = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for column in columns:
-        grid.add_column(column, justify="right" if column in right else "left", overflow="fold")
-    for row in rows:
-        grid.add_row(*(Text(safe(str(cell))) for cell in row))
-    console.print(grid)
+    """Write a table to stdout, a line a row whatever the width, so that a pipe can grep it.
+
+    `right` names right-aligned columns.
+    """
+    cells = [[_one_line(cell) for cell in row] for row in (columns, *rows)]
+    widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
+    lines = []
+    for row in cells:
+        padded = []
+        for name, cell, width in zip(columns, row, widths, strict=True):
+            blanks = " " * (width - cell_len(cell))
+            padded.append(blanks + cell if name in right else cell + blanks)
+        lines.append("  ".join(padded).rstrip())
+    emit("\n".join(lines))
+
+
+def _one_line(cell: Any) -> str:
+    return safe(str(cell)).replace("\n", " ").replace("\t", " ")
 
 
 def _write(text: str) -> None:

@@ -20,26 +20,29 @@ def load_params(root: Path) -> Params:
     """Return the params of the project at `root`.
 
     Raises:
-        ParamError: params.yaml is absent or has faults; all of them are named.
+        ParamError: the file is absent or has faults; all of them are named.
     """
     return read_params(root / FILE, ParamClasses())
 
 
-def params_with(root: Path, changes: Mapping[str, Any]) -> Params:
-    """Return the params that a run with `changes` (dotted key to value) would read.
+def params_with(root: Path, changes: Mapping[str, Any], name: str = FILE) -> Params:
+    """Return the params that a run with `changes` (dotted key to value) would read from `name`.
 
     Raises:
-        ParamError: params.yaml is absent, or has faults with the changes in it.
+        ParamError: the file is absent, or has faults with the changes in it.
     """
-    load_params(root)
-    tree = parse((root / FILE).read_text(encoding="utf-8-sig"), [])
+    path = root / name
+    unchanged = read_params(path, ParamClasses())
+    if not changes:
+        return unchanged
+    tree = parse(path.read_text(encoding="utf-8-sig"), [])
     for key, value in changes.items():
         *sections, name = key.split(".")
         entries = tree.value
         for section in sections:
             entries = entries.setdefault(section, Node({})).value
             if not isinstance(entries, dict):
-                raise ParamError(key, f"{section} is no section of {FILE}")
+                raise ParamError(key, f"{section} is no section of {name}")
         entries[name] = node_of(value)
     return params_of(tree, ParamClasses())
 

@@ -11,7 +11,7 @@ from typing import Any
 import uvicorn
 
 from skilltrail.core.errors import UsageError
-from skilltrail.runtime.console import say
+from skilltrail.runtime.console import emit, say
 from skilltrail.store.place import Place
 from skilltrail.ui.app import Live
 from skilltrail.ui.asking import Ask
@@ -47,7 +47,7 @@ def serve(place: Place, find_runs: FindRuns, host: str, listening: socket.socket
     admission = Pass(place.state, f"http://{shown}:{port}/")
     live = Live(place, find_runs, Ask(place)).app()
     app = Guard(live, port=port, admission=admission, hosts=_names(host))
-    say(f"live page: {admission.address}")
+    emit(f"live page: {admission.address}")
     say(f"the address works once; the next one is in {admission.file}, yours alone to read")
     say("stop it with Ctrl-C; a run that it started goes on")
     asyncio.run(_serving(app, listening))

@@ -14,7 +14,7 @@ from skilltrail.method.noise import COMPARISONS, false_accept_rate
 from skilltrail.method.rollout import by_item
 from skilltrail.method.run import gate_rule
 from skilltrail.runtime.command import until_stopped
-from skilltrail.runtime.console import emit_json, say
+from skilltrail.runtime.console import emit, emit_json
 from skilltrail.runtime.named_skill import named_skill
 from skilltrail.runtime.session import open_session
 
@@ -41,18 +41,18 @@ def aa_check(
     if as_json:
         emit_json(told)
         return
-    say(
+    emit(
         f"{told['flipped']} of {told['items']} items flip between two measurements of one "
         f"skill (rate {told['flip_rate']:.3f}); "
         f"the gate ({told['rule']}) says: {told['verdict']}"
     )
-    say(
+    emit(
         f"of {COMPARISONS} comparisons of the skill with itself the gate would accept "
         f"{told['false_accept_rate']:.1%} (gate.alpha: {told['alpha']:.1%})"
     )
-    say(f"the smallest gain that this split can show is {told['smallest_gain']:.3f}")
+    emit(f"the smallest gain that this split can show is {told['smallest_gain']:.3f}")
     if told["false_accept_rate"] > told["alpha"]:
-        say("the gate would accept noise here: use `gate.rule: paired` or `gate.repeats`")
+        emit("the gate would accept noise here: use `gate.rule: paired` or `gate.repeats`")
 
 
 async def _check(name: str, told: dict[str, Any]) -> None:

@@ -58,13 +58,13 @@ def adopt(
     proposal = place.workspace / PROPOSAL
     clear(proposal)
     if found.story is not None and found.version == 0:
-        say(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
+        emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
     text = _text(found, path, name, description)
     standing = _standing(path)
     diff = unified_diff(standing, text, path.name)
     if not diff:
-        say(f"{path} holds this skill already")
+        emit(f"{path} holds this skill already")
         return
     emit(diff)
     if propose:

@@ -161,6 +161,7 @@ def bisect(
     Example: skilltrail bisect --item q17
     """
     from skilltrail.history.ask.audit_text import audit_text as in_words
+    from skilltrail.history.log.words import score
 
     story = source_of(run).story
     found: list[Found] = []
@@ -177,7 +178,7 @@ def bisect(
     table(
         ("version", "hard", "soft", "from"),
         [
-            (f"v{t.version}", t.hard, t.soft, "log" if t.recorded else "rollout")
+            (f"v{t.version}", score(t.hard), score(t.soft), "log" if t.recorded else "rollout")
             for t in result.tested
         ],
     )

@@ -7,10 +7,11 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 from skilltrail import __version__
 from skilltrail.core.errors import SkilltrailError
@@ -22,7 +23,7 @@ from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.runtime.preflight import input_paths, left_behind
 from skilltrail.runtime.stale_experiments import Leftovers, find_leftovers
 from skilltrail.runtime.template import require_library
-from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.runtime.workspace import environment_of, params_with
 from skilltrail.store.place import Place
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
@@ -38,13 +39,18 @@ class Check:
     remedy: str = ""
 
 
-def run_checks(place: Place, *, queue: bool = False) -> list[Check]:
-    """Return all checks. `queue`: files that git does not track are faults, not warnings."""
+def run_checks(
+    place: Place, changes: Mapping[str, Any] | None = None, *, queue: bool = False
+) -> list[Check]:
+    """Return all checks of a run, here with `changes` to params.yaml.
+
+    `queue`: files that git does not track are faults, not warnings.
+    """
     checks = [python_check(), git_check(place.root), package_check("dvc"), store_check(place)]
     checks.append(library_check(place.workspace))
     checks.append(leftovers_check(find_leftovers(place.root)))
     try:
-        params = load_params(place.workspace)
+        params = params_with(place.workspace, {} if changes is None else changes)
     except SkilltrailError as error:
         return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
     checks += [Check("params", OK, "params.yaml is sound"), model_check(params)]

@@ -9,10 +9,11 @@ import typer
 
 from skilltrail.cli.commands.checks import FAULT, run_checks
 from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.params import SET_PARAM
 from skilltrail.cli.commands.probes import probe_checks
 from skilltrail.runtime.console import emit_json, say, table
 from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
-from skilltrail.runtime.workspace import load_params
+from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
 
 
@@ -34,13 +35,15 @@ def doctor(
     probe: Annotated[
         bool, typer.Option(help="Make one call to each configured model that is not embedded.")
     ] = True,
+    set_param: SET_PARAM = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
     """Check the set-up and say how to mend what is wrong; exit 1 when something is.
 
+    Example: skilltrail doctor -S env=qa
     Example: skilltrail doctor --queue && dvc exp run --queue -S lr=8
     """
-    place = find_place()
+    place, changes = find_place(), changes_of([] if set_param is None else set_param)
     if fix:
         leftovers = find_leftovers(place.root)
         if leftovers.any:
@@ -49,11 +52,11 @@ def doctor(
                 "cleared what a killed experiment left; index, files and branches are untouched"
             )
     if env is None:
-        checks = run_checks(place, queue=queue)
+        checks = run_checks(place, changes, queue=queue)
         if probe and not any(
             check.name == "params" and check.verdict == FAULT for check in checks
         ):
-            checks += probe_checks(load_params(place.workspace))
+            checks += probe_checks(params_with(place.workspace, changes))
     else:
         checks = contract_checks(place.workspace, env)
     if as_json:

@@ -18,7 +18,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.envs.registry import environment_class
 from skilltrail.envs.scaffold import new_environment
 from skilltrail.params.read import FILE
-from skilltrail.runtime.console import emit_json, say
+from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import find_place
 
@@ -49,7 +49,7 @@ def new_env(
         emit_json({"name": name, "files": paths})
         return
     for path in paths:
-        say(f"wrote {path}")
+        emit(f"wrote {path}")
     say(f"next: skilltrail doctor --env {name}, then dvc exp run -S env={name}")
 
 
@@ -92,7 +92,7 @@ def import_data(
             }
         )
         return
-    say(f"wrote {place}: " + ", ".join(f"{split} {n}" for split, n in done.counts.items()))
+    emit(f"wrote {place}: " + ", ".join(f"{split} {n}" for split, n in done.counts.items()))
     for split, ids in done.missing.items():
         say(f"warning: {len(ids)} ids of {split} are not in the download, such as {ids[0]!r}")
     for split, n in done.shared.items():

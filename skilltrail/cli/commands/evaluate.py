@@ -14,7 +14,7 @@ from skilltrail.core.item import SPLITS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.runtime.command import until_stopped
-from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.evaluation import evaluate_skills, items_of
 from skilltrail.runtime.evaluation_log import Asked, open_log, openings_before
 from skilltrail.runtime.named_skill import named_skill
@@ -71,7 +71,7 @@ def evaluate(
     for row in rows:
         named = ", ".join(f"{name} {value:.3f}" for name, value in row["metrics"].items())
         if named:
-            say(f"{row['skill']}{_on(row)}: {named}")
+            emit(f"{row['skill']}{_on(row)}: {named}")
 
 
 async def _measure(

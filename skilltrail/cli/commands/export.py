@@ -13,7 +13,7 @@ from skilltrail.cli.commands.history import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project, find_skill, open_source
-from skilltrail.runtime.console import emit_exact, emit_json, say
+from skilltrail.runtime.console import emit, emit_exact, emit_json, say
 from skilltrail.runtime.outputs import EVALUATION
 from skilltrail.skill.skill_file import skill_md, slug
 
@@ -77,6 +77,10 @@ def export(
         text = as_skill_md(best, training[0].data, name, description)
         _keep_other_text(skill, text)
         _write(skill, text)
+    written = [path for path in targets if path is not None and str(path) != "-"]
+    told = emit if len(written) == sum(path is not None for path in targets) else say
+    for path in written:  # what goes to stdout is alone there
+        told(f"wrote {path}")
 
 
 def as_skill_md(text: str, started: Any, name: str | None, description: str | None) -> str:
@@ -154,7 +158,6 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
     data = {column: [row[column] for row in rows] for column in columns}
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pyarrow.table(data), path)
-    say(f"wrote {path}")
 
 
 def _write_curve(path: Path, training: Sequence[Event]) -> None:
@@ -180,7 +183,6 @@ def _write_curve(path: Path, training: Sequence[Event]) -> None:
         ) from error
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(bytes(resvg.svg_to_bytes(svg_string=drawn, zoom=2)))
-    say(f"wrote {path}")
 
 
 def _page(
@@ -218,4 +220,3 @@ def _write(path: Path, text: str) -> None:
         emit_exact(text)
         return
     write_atomic(path, text)
-    say(f"wrote {path}")

@@ -128,7 +128,7 @@ def _replay(
         found = versions(story.skeleton())
         for one in found:
             write_atomic(all / f"v{one.number}.md", one.text)
-        say(f"{len(found)} versions in {all}")
+        emit(f"{len(found)} versions in {all}")
         return
     match = VERSION.match(version)
     if match is None:
@@ -139,7 +139,7 @@ def _replay(
         emit_json({"version": one.number, "digest": one.digest, "text": one.text})
     elif output is not None:
         write_atomic(output, one.text)
-        say(f"v{one.number} in {output}")
+        emit(f"v{one.number} in {output}")
     else:
         emit_exact(one.text)
 
@@ -164,9 +164,9 @@ def verify(
     if as_json:
         emit_json(found.to_json())
     else:
-        for level in found.levels:
-            say(f"{level.name:9} {level.state:8} {level.detail}")
         emit("\n".join(f"{fault.level}: {fault}" for fault in found.faults) or "no fault")
+        for level in found.levels:
+            emit(f"{level.name:9} {level.state:8} {level.detail}")
     if found.faults:
         raise FaultError(
             f"verify {found.name}",

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from skilltrail.cli.commands.forecast import Forecast, PerCall, Phase, forecast, roles_of
+from skilltrail.cli.commands.params import SET_PARAM
 from skilltrail.data.freeze import split_sizes
 from skilltrail.history.log.log import read_log
 from skilltrail.models.client.prices import require_price
 from skilltrail.params.fields import Params
 from skilltrail.runtime.call_estimate import Size, transfer_role
-from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, environment_of, params_with
 from skilltrail.store.place import Place, find_place
 from skilltrail.store.reader import open_reading
@@ -28,12 +29,7 @@ def register(app: typer.Typer) -> None:
 
 
 def plan(
-    set_param: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set-param", "-S", metavar="KEY=VALUE", help="As in `dvc exp run -S`; repeatable."
-        ),
-    ] = None,
+    set_param: SET_PARAM = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
     allow_unpriced: Annotated[
         bool, typer.Option(help="Forecast a money budget over an unknown price all the same.")
@@ -57,7 +53,7 @@ def plan(
         return
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
-    say(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
+    emit(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
     table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
     for warning in found.warnings:
         say(f"warning: {warning}")

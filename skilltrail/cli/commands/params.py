@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from skilltrail.envs.registry import ParamClasses
-from skilltrail.params.read import load_params, resolved, run_digest_params
+from skilltrail.params.read import FILE, resolved, run_digest_params
 from skilltrail.runtime.console import emit_json, table
+from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
+
+SET_PARAM = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set-param", "-S", metavar="KEY=VALUE", help="As in `dvc exp run -S`; repeatable."
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -22,15 +30,22 @@ def params(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
     changed: Annotated[bool, typer.Option(help="Only what differs from the defaults.")] = False,
     file: Annotated[Path | None, typer.Option(help="Read this file.")] = None,
+    set_param: SET_PARAM = None,
 ) -> None:
     """Show every param of this run, its value and its origin.
 
     Example: skilltrail params --changed
+    Example: skilltrail params -S env=qa
     """
-    path = find_place().workspace / "params.yaml" if file is None else file
-    params = load_params(path, ParamClasses())
+    changes = changes_of([] if set_param is None else set_param)
+    path = find_place().workspace / FILE if file is None else file
+    params = params_with(path.parent, changes, path.name)
     keyed = run_digest_params(params)
-    rows = [row for row in resolved(params) if not changed or row.value != row.default]
+    rows = [
+        replace(row, origin="-S") if row.key in changes else row
+        for row in resolved(params)
+        if not changed or row.value != row.default
+    ]
     if as_json:
         emit_json(
             [

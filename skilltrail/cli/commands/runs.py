@@ -39,19 +39,38 @@ def all_runs(here: Project) -> dict[str, list[Event]]:
 def runs(as_json: JSON = False) -> None:
     """List every run: where it forked from which, what differed there, its scores.
 
+    Seed and best are scores on the selection split, the test gain is the best skill's over the
+    seed skill where an evaluation is at hand; params are those that differ between the runs.
+
     Example: skilltrail runs
     """
     from skilltrail.history.ask.evaluations import evaluations
-    from skilltrail.history.ask.runs import run_tree
+    from skilltrail.history.ask.heldout import held_out
+    from skilltrail.history.ask.runs import differing_params, run_tree
 
     here = project()
     found = all_runs(here)
     rows = run_tree(found, trunk_of(here), evaluations(here)) if found else []
+    by_end = held_out(here)
+    tests = {name: by_end.get(events[-1].id) for name, events in found.items()}
+    gains = {name: None if test is None else test.gain for name, test in tests.items()}
     if as_json:
-        emit_json([row.to_json() for row in rows])
+        emit_json([row.to_json() | {"test_gain": gains[row.name]} for row in rows])
         return
+    params = differing_params(rows)
     table(
-        ("run", "from", "what differs", "seed", "best", "skill", "accepted", "test opened"),
+        (
+            "run",
+            "from",
+            "what differs",
+            "seed",
+            "best",
+            "test gain",
+            "skill",
+            "accepted",
+            "params",
+            "test opened",
+        ),  # fmt: skip
         [
             (
                 row.name if row.finished else f"{row.name} …",
@@ -59,8 +78,10 @@ def runs(as_json: JSON = False) -> None:
                 row.differs,
                 _score(row.seed_score),
                 _score(row.best_score),
+                "-" if (test := tests[row.name]) is None else _gain(test.gain, len(test.best)),
                 "-" if row.best_version is None else f"v{row.best_version}",
-                f"{row.accepted}/{row.accepted + row.rejected}",
+                f"{row.accepted} of {row.steps} steps",
+                " ".join(f"{name}={row.params.get(name, '-')}" for name in params),
                 f"{row.openings}×",
             )
             for row in rows
@@ -126,7 +147,7 @@ def compare(
         names = ", ".join(found.not_evaluated)
         say(f"no evaluation at hand of {names}: test gains leave it out")
     for name, values in found.also_differ.items():
-        say(f"also differs: {name} ({', '.join(values)})")
+        emit(f"also differs: {name} ({', '.join(values)})")
     if all(len(set(group.seeds)) == 1 for group in found.groups):
         say("one seed per group is noise: run other seeds, e.g. `dvc exp run -S seed=1`")
 
@@ -190,11 +211,11 @@ def diff(
         return
     emit(found.diff if found.diff else "the texts are the same")
     if not found.items:
-        say("no item is recorded under both skills: no scores to compare")
+        emit("no item is recorded under both skills: no scores to compare")
         return
     pairs = [("hard", *found.mean_hard), ("soft", *found.mean_soft)]
     means = ", ".join(f"{name} {_score(a)} → {_score(b)}" for name, a, b in pairs)
-    say(f"{found.items} selection items under both: {means}; {found.same} the same")
+    emit(f"{found.items} selection items under both: {means}; {found.same} the same")
     table(
         ("item", "hard", "soft"),
         [
@@ -235,4 +256,4 @@ def fork(
     if as_json:
         emit_json({"seed": seed, "parent": parent, "version": found.version})
         return
-    say(f"wrote {seed} and set skill.seed and skill.parent; train with `dvc repro`")
+    emit(f"wrote {seed} and set skill.seed and skill.parent; train with `dvc repro`")

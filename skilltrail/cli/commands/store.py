@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.console import emit, emit_json, table
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.facts import FactStore
 from skilltrail.store.maintenance import release_claims, retry_missing, store_stats
@@ -44,7 +44,7 @@ def stats(as_json: AsJson = False) -> None:
         [(kind, count, found.value_bytes[kind]) for kind, count in found.rows.items()],
         right=("facts", "bytes"),
     )
-    say(f"{found.file_bytes} bytes on the disk, {found.claims} calls being made")
+    emit(f"{found.file_bytes} bytes on the disk, {found.claims} calls being made")
 
 
 def retry(as_json: AsJson = False) -> None:
@@ -58,7 +58,7 @@ def retry(as_json: AsJson = False) -> None:
     if as_json:
         emit_json({"store": report.store, "exports": report.exports})
         return
-    say(f"{report.store} gaps dropped; `dvc repro` tries their items again")
+    emit(f"{report.store} gaps dropped; `dvc repro` tries their items again")
 
 
 def release(
@@ -74,4 +74,4 @@ def release(
     if as_json:
         emit_json({"released": count})
         return
-    say(f"{count} claims of {host} freed")
+    emit(f"{count} claims of {host} freed")

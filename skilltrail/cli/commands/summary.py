@@ -14,7 +14,7 @@ from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
-from skilltrail.runtime.console import emit_json, say, table
+from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
 from skilltrail.runtime.reference import compare_with_head
 from skilltrail.store.ops import read_ops
@@ -76,7 +76,7 @@ def summary(
     if told["openings"]["run"]:
         lines.insert(-2, f"test split {Openings(**told['openings'])}")
     for line in lines:
-        say(line)
+        emit(line)
 
 
 def named_lines(metrics: dict[str, dict[str, float]]) -> list[str]:

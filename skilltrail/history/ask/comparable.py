@@ -17,7 +17,6 @@ from skilltrail.core.score import exact_mean
 from skilltrail.history.ask.heldout import HeldOut, metric_of
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
-from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import Story
 
 # What runs must have in common before a number is made of several: the kinds of it, by names.
@@ -80,22 +79,24 @@ def read_run(
     } | consumed_items(story.events)
     if test is not None:
         setting["data.test"] = test.items
-    best = best_version(story)
+    seed, best = seed_and_best(story)
     same = test is not None and test.metric == said["metric"]
     return RunScores(
         name,
         consumed_params(story.events),
         setting,
-        best.digest,
-        scores_under(story, story.versions[0].digest, said),
-        scores_under(story, best.digest, said),
+        best,
+        scores_under(story, seed, said),
+        scores_under(story, best, said),
         test if same else None,
     )
 
 
-def best_version(story: Story) -> Version:
-    """Return the best version of a run."""
-    return [version for version in story.versions if version.event.data["best"]][-1]
+def seed_and_best(story: Story) -> tuple[str, str]:
+    """Return the digests of a run's seed skill and of its best one so far."""
+    made = [event.data for event in story.of_type("skill.versioned") if event.data["best"]]
+    seed = story.start.data["seed_skill"]["digest"]
+    return seed, made[-1]["digest"] if made else seed
 
 
 def scores_under(story: Story, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:

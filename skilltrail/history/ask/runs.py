@@ -30,6 +30,8 @@ class RunRow:
         differs: the first difference, in words.
         parent: (run, version) that its seed skill was taken from by `fork`, where known.
         seed_score, best_score: gate metric on selection.
+        steps: those that ended; of them `accepted` and `rejected` did so. What comes at the end
+            of an epoch is no step.
         openings: how often the test split was opened for it, as far as that is at hand.
     """
 
@@ -44,6 +46,7 @@ class RunRow:
     best_version: int | None
     seed_score: float | None
     best_score: float | None
+    steps: int
     accepted: int
     rejected: int
     params: Mapping[str, Any]
@@ -131,6 +134,12 @@ def run_tree(
     return rows
 
 
+def differing_params(rows: Sequence[RunRow]) -> list[str]:
+    """Return the names of params that are not the same in all runs."""
+    names = sorted({name for row in rows for name in row.params})
+    return [name for name in names if len({str(row.params.get(name)) for row in rows}) > 1]
+
+
 def natural(name: str) -> list[tuple[int, int, str]]:
     """Return a sort key that puts `run-2` before `run-10`."""
     parts = re.split(r"([0-9]+)", name)
@@ -150,7 +159,7 @@ def _row(
     births: Mapping[str, tuple[str, int]],
 ) -> RunRow:
     story = Story(events)
-    gates = story.of_type("gate.judged")
+    ended = [event.data["result"] for event in story.of_type("step.ended")]
     versioned = story.of_type("skill.versioned")
     best = [event.data["version"] for event in versioned if event.data["best"]]
     parent = story.start.data["parent"]
@@ -167,8 +176,9 @@ def _row(
         best_version=best[-1] if best else None,
         seed_score=seed,
         best_score=high,
-        accepted=sum(gate.data["verdict"] == "accepted" for gate in gates),
-        rejected=sum(gate.data["verdict"] == "rejected" for gate in gates),
+        steps=len(ended),
+        accepted=ended.count("accepted"),
+        rejected=ended.count("rejected"),
         params=consumed_params(events) | consumed_items(events),
     )
 
