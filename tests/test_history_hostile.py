@@ -130,7 +130,7 @@ def test_markdown_holds_no_markup_but_its_own(
         ]
         assert heads[0].startswith("Why version")
         assert set(heads[1:]) <= {
-            *("Lines", "Evidence", "Proposed", "Merged", "Selected", "Applied"),
+            *("Lines", "Origin", "Evidence", "Proposed", "Merged", "Selected", "Applied"),
             *("Verdict", "Aftermath", "Diff"),
         }
 

@@ -17,7 +17,15 @@ from skilltrail.report.book import Facts, book_of, read_facts
 from skilltrail.report.book.strings import LEVELS, Strings, cut, written_bytes
 from skilltrail.report.book.versions import runs_of
 from skilltrail.report.build import build
-from skilltrail.report.page import LIVE_SCRIPTS, SCRIPTS, asset, inert, page, shown
+from skilltrail.report.page import (
+    LIVE_SCRIPTS,
+    SCRIPTS,
+    asset,
+    first_screen,
+    inert,
+    page,
+    shown,
+)
 
 
 @pytest.fixture(scope="module")
@@ -280,3 +288,9 @@ def test_no_two_parts_of_the_script_share_a_name() -> None:
     assert sorted(names) == sorted(set(names))
     assert "innerHTML" not in text
     assert "eval(" not in text
+
+
+def test_the_first_screen_counts_the_new_lines_to_look_at(project: Project) -> None:
+    book = book_of(project.training, project.evaluation, Facts(), ())
+    screen = first_screen(book, project.training, project.evaluation)
+    assert dict(screen["facts"])["New lines to look at"] == "none"

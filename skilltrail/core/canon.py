@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 _MAX_DEPTH = 100
@@ -126,6 +126,20 @@ def _inside(value: Any) -> Iterable[Any]:
     if isinstance(value, dict):
         return value.values()
     return value if isinstance(value, list) else ()
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers in a JSON value, keys left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key in sorted(value):
+            yield from texts_in(value[key])
+    elif isinstance(value, Sequence):
+        for part in value:
+            yield from texts_in(part)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
 
 
 def digest(tag: str, value: Any) -> str:

@@ -10,77 +10,17 @@ every later task, so it is refused, whoever proposes it.
 from __future__ import annotations
 
 import json
-import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import zip_longest
 
-from skilltrail.core.hidden import UNSEEN, unseen_codes
+from skilltrail.core.hidden import unseen_codes
 from skilltrail.core.redact import Redactor
+from skilltrail.skill.risk_patterns import COMMAND, COMMENT, LINK, PATH
+from skilltrail.skill.risks import plain
 
-_TLDS = (
-    "com|org|net|edu|gov|mil|int|info|biz|io|ai|dev|app|co|me|tv|cc|xyz|site|online|shop|top|club"
-    "|cloud|link|page|sh|to|ly|gg|invalid|test|example|local|onion|de|uk|fr|nl|eu|ru|cn|jp|kr|in"
-    "|br|us|ca|ch|it|es|pl|se"
-)
-_PATH = r"""[^\s<>"'`)\]]*"""
-_ADDRESS = re.compile(
-    rf"""
-      \b[a-z][a-z0-9+-]{{0,40}}://{_PATH}                     # any scheme
-    | \b(?:mailto|javascript|vbscript):[^\s]{_PATH}
-    | \bdata:\w+/{_PATH}
-    | \bwww\.{_PATH}
-    | (?<![\w:/])//(?:[\w-]+\.)+[a-z]\w*{_PATH}
-    | (?<![\w.+-])[\w.+-]{{1,64}}@[\w-]+(?:\.[\w-]+)+       # mail
-    | (?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+   # a bare host
-        (?-i:{_TLDS})(?::\d+)?(?:/{_PATH})?(?![\w-]|\.\w)
-    | (?-i:(?<![\w.@/-])(?:[A-Z0-9-]+\.)+(?:COM|ORG|INFO|INVALID|EXAMPLE)\b)
-    | (?<![\w.@/-])(?:[a-z0-9-]+\.)+[a-z]{{2,}}/[^\s?`]{{0,200}}\?{_PATH}
-    | (?<![\w.])(?:\d{{1,3}}\.){{3}}\d{{1,3}}(?::\d+)?(?:/{_PATH})?(?![\w.])
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_COMMAND = re.compile(
-    r"""
-      \b(?i:curl|wget)\s+(?:-|["']?\$|\S*[./:]\S)[^\n`]*
-    | \b(?:sudo|doas)\s+[a-z./][^\n`]*
-    | \brm\s+-[a-z]+[^\n`]*
-    | \b(?:chmod|chown)\s+(?:[+0-7]|-R|\w+:)[^\n`]*
-    | \b(?:pip3?|pipx|npm|npx|yarn|pnpm|apt|apt-get|brew|yum|dnf|conda|cargo|gem)\s+
-        (?:-\S+\s+)*(?:install|uninstall|add|remove|update|upgrade|exec)\s+[^\n`]*
-    | \bgit\s+(?:clone|push|pull|fetch|remote|config|reset|checkout|rm)\b[^\n`]*
-    | \b(?:ssh|scp|rsync|sftp|telnet)\s+\S*[@:]\S*[^\n`]*
-    | \b(?:nc|ncat|netcat)\s+(?:-|\S+\s+\d+)[^\n`]*
-    | \b(?:ba|z|da|k|fi)?sh\s+-c\b[^\n`]*
-    | \|\s*(?:sudo\s+)?(?:ba|z|da|k)?sh\s*(?:-|`|(?m:$))
-    | \b(?:python3?|perl|ruby|node|php)\s+-(?:c|e|m)\b[^\n`]*
-    | \b(?:python3?|perl|ruby|node|php|(?:ba|z|da|k)?sh|source)\s+
-        [\w./~-]+\.(?:py|pl|rb|js|php|sh)\b[^\n`]*
-    | \b(?:powershell|pwsh)(?:\.exe)?\s+-[^\n`]*
-    | \b(?:Invoke-(?:WebRequest|Expression|RestMethod)|Start-Process|iwr|iex)\s[^\n`]*
-    | \b(?:os\.system|os\.popen|subprocess\.\w+|shell_exec|child_process\.\w+)\s*\([^\n`]*
-    | \b(?:docker|podman|kubectl)\s+(?:run|exec|pull|push|apply|delete)\b[^\n`]*
-    | \b(?:crontab|mkfs[\w.]{0,20}|launchctl|systemctl|schtasks|reg)\s+
-        (?:-|add|delete|enable|start)[^\n`]*
-    | \bbase64\s+(?:-d|-D|--decode)[^\n`]*
-    | \bdd\s+if=[^\n`]*
-    | (?<![\w-])
-        (?:cat|ls|cp|mv|ln|tee|sed|awk|tar|find|grep|touch|mkdir|head|tail|xargs|openssl)
-        \s+(?:-[a-zA-Z-]|~/|/\w|\.\.?/)[^\n`]*
-    | \becho\s[^\n`>]{0,200}>\s*\S[^\n`]*
-    | `[^`\n|]*\|\s*(?:grep|base64|xargs|tee|curl|nc|awk|sed|sort|head|tail|sh)\b[^`\n]*
-    | \b(?:eval|bash|sh|source)\s+["']?(?:\$[({]|<\()[^\n`]*
-    | \b(?:eval|exec|__import__)\s*\([^\n`]*
-    | (?m:^[ \t>*-]*`?\$\s[a-z./]{2,}(?:[ \t][^\n$`]*)?`?$)   # a line with a shell prompt
-    | (?m:^[ \t]*(?:```|~~~)[ \t]*(?:ba|z|c|k|fi|power)?sh(?:ell(?:-session|script)?)?\b[^\n]*)
-    | (?m:^[ \t]*(?:```|~~~)[ \t]*(?:console|ps1|bat|cmd|batch)\b[^\n]*)
-    """,
-    re.VERBOSE,
-)
 _TRAILING = ".,;:!?*_"
 _SHOWN_CHARS = 80
-_PIECE = 1024
 _SHOWN_CODES = 5
 
 
@@ -116,19 +56,14 @@ def foreign_text(content: str, tasks: TaskText) -> str | None:
 
 
 def _finds(text: str) -> Iterator[tuple[str, str]]:
-    for found in _ADDRESS.finditer(text):
+    for found in LINK.finditer(text):
         yield "web_address", found[0].rstrip(_TRAILING)
-    for found in _COMMAND.finditer(text):
+    for found in COMMAND.finditer(text):
         yield "shell_command", found[0].strip().rstrip(_TRAILING)
-
-
-def plain(text: str) -> str:
-    """Return `text` with look-alike and invisible signs made plain."""
-    # Piece by piece: putting many accents of one letter in order takes the square of them.
-    pieces = (text[at : at + _PIECE] for at in range(0, len(text), _PIECE))
-    folded = "".join(unicodedata.normalize("NFKC", piece) for piece in pieces)
-    shown = UNSEEN.sub("", folded)
-    return re.sub(r"\bhxxp", "http", shown, flags=re.IGNORECASE).replace("[.]", ".")
+    for found in PATH.finditer(text):
+        yield "private_path", found[0].rstrip(_TRAILING)
+    for found in COMMENT.finditer(text):
+        yield "comment", found[0]
 
 
 def _quoted(text: str) -> str:

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
 
+from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
 
 TAG = "copied/1"
@@ -160,20 +160,6 @@ def _telling(answer: Words) -> bool:
 @lru_cache(maxsize=16384)
 def _words_of(text: str) -> Words:
     return Words.of(text)
-
-
-def texts_in(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers in a JSON value, keys left out."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for key in sorted(value):
-            yield from texts_in(value[key])
-    elif isinstance(value, Sequence):
-        for part in value:
-            yield from texts_in(part)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
 
 
 def quoted(text: str) -> str:

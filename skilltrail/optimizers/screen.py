@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.optimizers.injection import TaskText, foreign_text
-from skilltrail.optimizers.leakage import TrainTexts, quoted, texts_in
+from skilltrail.optimizers.leakage import TrainTexts, quoted
 from skilltrail.optimizers.protocol import Observation, StepView
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit

@@ -29,6 +29,7 @@ from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
 from skilltrail.report.tables import held_out_values
+from skilltrail.skill.risks import risks_told, risky_lines
 
 WIDTHS = {"wide": 960, "middle": 660, "narrow": 360}
 PANELS = (
@@ -106,7 +107,10 @@ def first_screen(
             LEGEND | {"train": "train batch", "applied": "edits within budget",
                       "saved": "rollouts saved by early stopping"}
         ),
-        "facts": [(what, shown(value)) for what, value in _facts(run, numbers)],
+        "facts": [
+            *((what, shown(value)) for what, value in _facts(run, numbers)),
+            ("New lines to look at", _risks(training)),
+        ],
         "best_skill": shown(_best_skill(training)),
     }  # fmt: skip
 
@@ -256,6 +260,14 @@ def _facts(run: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[tuple[str
         ("Size of the best skill", f"{numbers['skill_tokens']} tokens"),
         ("Run", run["id"][:16]),
     ]
+
+
+def _risks(training: Sequence[Event]) -> str:
+    """Return in words what of the lines that training wrote a person should look at."""
+    if not any(event.type == "skill.versioned" for event in training):
+        return "–"
+    lines = risky_lines(version_of(training, "best").text, version_of(training, 0).text)
+    return f"{len(lines)}: {risks_told(lines)}" if lines else "none"
 
 
 def _best_skill(training: Sequence[Event]) -> str:

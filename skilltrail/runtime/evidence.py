@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
@@ -31,6 +33,22 @@ class StoredEvidence:
             return Seen(reply=f"({trajectory.ending})", expected=expected)
         turn = trajectory.turns[-1]
         return Seen(prompt=_last_text(turn.sent), reply=turn.reply, expected=expected)
+
+    def texts(self, item: str, key: str | None) -> Iterator[tuple[str, str]]:
+        """Yield the item's text, then what the rollout's turns held, in order."""
+        known = self._train.get(item)
+        if known is not None:
+            yield "the item", "\n".join(texts_in([known.input, known.extra]))
+        fact = None if key is None or self._store is None else self._store.get(key)
+        if fact is None:
+            return
+        trajectory = Trajectory.from_json(fact["trajectory"])
+        for number, turn in enumerate(trajectory.turns, start=1):
+            yield f"prompt of turn {number}", "\n".join(texts_in(turn.sent))
+            yield f"reply of turn {number}", turn.reply
+            if turn.observation is not None:
+                yield f"tool answer of turn {number}", turn.observation
+        yield "trace", "\n".join(texts_in(trajectory.extra))
 
 
 def _last_text(sent: Any) -> str:

@@ -1,8 +1,9 @@
 """A skill as coding agents load it: SKILL.md, Markdown with `name` and `description` in front.
 
-Format: a YAML frontmatter whose `name` is lower-case letters, digits and hyphens (at most 64)
-and whose `description` (at most 1,024 characters) tells when the skill is of use. The text
-below it is the trained document, byte for byte.
+Format: a YAML frontmatter whose `name` is the folder's, lower-case letters, digits and single
+hyphens (at most 64), and whose `description` (at most 1,024 characters) tells when the skill is
+of use. The text below it is the trained document. A frontmatter that nobody changes comes out
+byte for byte; an entry that is set changes its own lines and no other.
 Source: https://agentskills.io/specification
 """
 
@@ -13,37 +14,57 @@ import re
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from skilltrail.core.errors import SkillError, UsageError
-from skilltrail.skill.document import frontmatter_length, raw_lines, split_lines
+from skilltrail.skill.document import BOM, frontmatter_length, raw_lines, split_lines
 
+SKILL_MD = "SKILL.md"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MOST_NAME, MOST_DESCRIPTION = 64, 1024
+_YAML_WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
 
 
-def skill_md(text: str, name: str | None, description: str | None) -> str:
-    """Return `text` as a SKILL.md.
+def skill_md(
+    text: str,
+    name: str | None,
+    description: str | None,
+    *,
+    live: str = "",
+    folder: str | None = None,
+    otherwise: tuple[str | None, str | None] = (None, None),
+) -> str:
+    """Return `text` as a SKILL.md; as it is where its frontmatter has what is needed.
 
-    Keys that its frontmatter has already stay; `name` and `description` are set where they are
-    given, and must be there in the end.
+    Args:
+        name, description: to be set; None = as the frontmatter has it.
+        live: the SKILL.md that stands in the place; its frontmatter serves a text without one.
+        folder: name of the folder the file goes to. That of a new skill is its `name`.
+        otherwise: name and description where nothing else tells them.
 
     Raises:
         UsageError: name or description is missing or cannot be used.
-        SkillError: the frontmatter is no YAML mapping.
+        SkillError: the frontmatter is no YAML mapping of lines.
     """
-    length = frontmatter_length(split_lines(text))
-    lines = raw_lines(text)
-    standing = _read("".join(lines[1 : length - 1])) if length else {}
-    wanted = {
-        "name": standing.get("name") if name is None else name,
-        "description": standing.get("description") if description is None else description,
-    }
-    _check(wanted["name"], wanted["description"])
-    head = [f"{key}: {_quoted(str(value))}\n" for key, value in wanted.items()]
-    rest = _others(lines[1 : length - 1]) if length else []
-    body = "".join(lines[length:])
-    gap = "" if length or body.startswith("\n") or not body else "\n"
-    return "".join(["---\n", *head, *rest, "---\n", gap, body])
+    head, body = _parted(text)
+    if not head:
+        head, old = _parted(live)
+        gap = next((end for end in ("\n", "\r\n") if old.startswith(end)), "")
+        body = body if body.startswith(("\n", "\r\n")) else gap + body
+    known = _scalars(head)
+    if name is None and folder is not None and (not live or "name" not in known):
+        name = folder if not live or _is_name(folder) else otherwise[0]
+    wanted = {"name": name, "description": description}
+    for key, value in zip(wanted, otherwise, strict=True):
+        if wanted[key] is None and key not in known:
+            wanted[key] = value
+    changes = {key: v for key, v in wanted.items() if v is not None and v != known.get(key)}
+    _check({key: changes.get(key, known.get(key)) for key in wanted}, changes)
+    if not head:
+        return _with_head(text, changes)
+    for key, value in changes.items():
+        head = _set(head, key, value)
+    return "".join(head) + body
 
 
 def slug(text: str) -> str:
@@ -52,39 +73,88 @@ def slug(text: str) -> str:
     return found if found else "skill"
 
 
-def _read(text: str) -> dict[str, object]:
+def _parted(text: str) -> tuple[list[str], str]:
+    """Return the lines of the frontmatter with their ends, [] for none, and the rest."""
+    length = frontmatter_length(split_lines(text))
+    lines = raw_lines(text)
+    return lines[:length], "".join(lines[length:])
+
+
+def _scalars(head: list[str]) -> dict[str, str | None]:
+    """Return the entries of a frontmatter; None for one that is no text."""
+    if not head:
+        return {}
+    return {
+        key.value: value.value
+        if isinstance(value, ScalarNode) and value.tag == "tag:yaml.org,2002:str"
+        else None
+        for key, value in _mapping(head).value
+    }
+
+
+def _mapping(head: list[str]) -> MappingNode:
     try:
-        found = YAML(typ="safe").load(text)
+        node = YAML(typ="safe", pure=True).compose("".join(head[1:-1]))
     except YAMLError as error:
         raise SkillError("The skill's frontmatter", f"is not YAML: {error}") from error
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise SkillError("The skill's frontmatter", "is not a mapping", "Write `key: value`")
-    return found
+    if node is None:
+        return MappingNode("", [])
+    if not isinstance(node, MappingNode) or node.flow_style:
+        raise SkillError(
+            "The skill's frontmatter", "is not a mapping", "Write `key: value` lines"
+        )
+    return node
 
 
-def _others(lines: list[str]) -> list[str]:
-    """Return the frontmatter's lines without the entries of `name` and `description`."""
-    kept, dropping = [], False
-    for line in lines:
-        if not line.startswith((" ", "\t", "\n", "\r", "#", "-")):
-            dropping = line.split(":")[0].strip(" \"'") in ("name", "description")
-        if not dropping:
-            kept.append(line)
-    return kept
+def _set(head: list[str], key: str, value: str) -> list[str]:
+    """Return the frontmatter with one entry's lines replaced, or added (`name` comes first)."""
+    entry = [f"{key}: {_quoted(value)}{_end(head[0])}"]
+    nodes = _mapping(head).value
+    starts = [node.start_mark.line + 1 for node, _ in nodes]
+    at = next((n for n, (node, _) in enumerate(nodes) if node.value == key), None)
+    if at is None:
+        place = 1 if key == "name" else len(head) - 1
+        return [*head[:place], *entry, *head[place:]]
+    start, end = starts[at], [*starts, len(head) - 1][at + 1]
+    # Comments and blank lines before the next entry are not this one's.
+    while end > start + 1 and (not head[end - 1].strip() or head[end - 1].startswith("#")):
+        end -= 1
+    return [*head[:start], *entry, *head[end:]]
 
 
-def _check(name: object, description: object) -> None:
-    if not isinstance(name, str) or len(name) > MOST_NAME or not NAME.fullmatch(name):
+def _with_head(text: str, entries: dict[str, str]) -> str:
+    body = text.removeprefix(BOM)
+    end = _end(raw_lines(body)[0]) if body else "\n"
+    lines = [f"{key}: {_quoted(value)}{end}" for key, value in entries.items()]
+    gap = "" if not body or body.startswith(("\n", "\r\n")) else end
+    return text[: len(text) - len(body)] + "".join(
+        [f"---{end}", *lines, f"---{end}", gap, body]
+    )
+
+
+def _end(line: str) -> str:
+    return "\r\n" if line.endswith("\r\n") else "\n"
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= MOST_NAME and NAME.fullmatch(text) is not None
+
+
+def _check(entries: dict[str, str | None], changes: dict[str, str]) -> None:
+    """Refuse an entry that is missing, and one to be written that breaks the format."""
+    name, description = entries["name"], entries["description"]
+    if name is None or ("name" in changes and not _is_name(name)):
         raise UsageError(
             f"name {name!r}",
             "no name of a skill",
-            f"--name with lower-case letters, digits and hyphens, at most {MOST_NAME}",
+            f"--name with lower-case letters, digits and single hyphens, at most {MOST_NAME},"
+            f" or a folder named so, e.g. {'a-skill' if name is None else slug(name)}",
         )
-    if not isinstance(description, str) or not description.strip():
+    if description is None or not description.strip():
         raise UsageError("description", "there is none", "--description: when to use the skill")
-    if len(description) > MOST_DESCRIPTION or "<" in description or ">" in description:
+    if "description" in changes and (
+        len(description) > MOST_DESCRIPTION or "<" in description or ">" in description
+    ):
         raise UsageError(
             "description",
             f"{len(description)} characters",
@@ -93,5 +163,6 @@ def _check(name: object, description: object) -> None:
 
 
 def _quoted(text: str) -> str:
-    # A JSON string is a YAML one; line ends and colons need no thought.
-    return text if NAME.fullmatch(text) else json.dumps(text, ensure_ascii=False)
+    # A JSON string is a YAML one; line ends, colons and `true` need no thought.
+    is_plain = NAME.fullmatch(text) and text[0].isalpha() and text not in _YAML_WORDS
+    return text if is_plain else json.dumps(text, ensure_ascii=False)

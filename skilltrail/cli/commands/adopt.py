@@ -1,30 +1,33 @@
 """`skilltrail adopt`: show what a trained skill changes in a live skill file, then write it.
 
-Exit codes: 0 there is something to adopt, and the file (with --propose: the proposal) holds it;
-1 there is nothing, because the run accepted no change or the person said no; 2 wrong use.
+New lines that carry a risk (comments, paths, credentials, sending, tools, links, …) are shown
+apart, and each is asked about. Exit codes: 0 there is something to adopt, and the file (with
+--propose: the proposal) holds it; 1 there is nothing, because the run accepted no change or the
+person said no; 2 wrong use.
 """
 
 from __future__ import annotations
 
-import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.export import as_skill_md
+from skilltrail.cli.commands.export import as_skill_md, live_text
 from skilltrail.cli.commands.history import skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project, Skill
-from skilltrail.runtime.console import emit, say
+from skilltrail.runtime.console import emit, safe, say
 from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
+from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.place import find_place
 
 PROPOSAL = Path("reports/out/proposal")
-SKILL_MD = "SKILL.md"
 
 
 def register(app: typer.Typer) -> None:
@@ -40,6 +43,9 @@ def adopt(
         str, typer.Option(help="best, last, vN, RUN:vN, a DVC experiment, a revision, a file.")
     ] = "best",
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+    risky: Annotated[
+        bool, typer.Option("--risky", help="With --yes: take risky lines too, unasked.")
+    ] = False,
     propose: Annotated[
         bool, typer.Option("--propose", help=f"Only write {PROPOSAL}/, for review elsewhere.")
     ] = False,
@@ -60,19 +66,23 @@ def adopt(
     if found.story is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
-    text = _text(found, path, name, description)
-    standing = _standing(path)
-    diff = unified_diff(standing, text, path.name)
+    live = live_text(path)
+    text = _text(found, path, live, name, description)
+    diff = unified_diff(live, text, path.name)
     if not diff:
         emit(f"{path} holds this skill already")
         return
     emit(diff)
+    lines = risky_lines(text, live)
+    if lines:
+        say(f"new lines to look at: {risks_told(lines)}")
     if propose:
         write_atomic(proposal / path.name, text)
         write_atomic(proposal / f"{path.name}.diff", diff)
+        write_atomic(proposal / f"{path.name}.risks.txt", "".join(map(_told, lines)))
         say(f"proposed in {PROPOSAL}/; {path} is untouched")
         return
-    if not yes and not _agreed(path):
+    if not _agreed(path, lines, yes=yes, risky=risky):
         say(f"{path} is untouched")
         raise typer.Exit(1)
     write_atomic(path, text)
@@ -87,32 +97,39 @@ def clear(proposal: Path) -> None:
         proposal.rmdir()
 
 
-def _text(found: Skill, path: Path, name: str | None, description: str | None) -> str:
+def _text(
+    found: Skill, path: Path, live: str, name: str | None, description: str | None
+) -> str:
     faults = structure_faults(found.text)
     if faults:
         raise SkillError(f"skill {found.name}", "; ".join(faults), "Choose another version")
     if path.name != SKILL_MD and name is None and description is None:
         return found.text
-    started = {"env": Path(os.path.realpath(path)).parent.name, "train": []}
-    if found.story is not None:
-        started = dict(found.story.start.data)
-    return as_skill_md(found.text, started, name, description)
+    started = {"env": "skill", "train": []} if found.story is None else found.story.start.data
+    return as_skill_md(found.text, started, name, description, path, live)
 
 
-def _standing(path: Path) -> str:
-    try:
-        return path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read", str(error), "Name a UTF-8 text file"
-        ) from error
+def _told(line: RiskyLine) -> str:
+    """Return a risky line as a line of text: number, risks, what it says."""
+    return safe(f"{line.line}: [{', '.join(r.value for r in line.risks)}] {line.text}") + "\n"
 
 
-def _agreed(path: Path) -> bool:
+def _agreed(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -> bool:
+    """Ask about each risky line, then about the file; False at the first no.
+
+    Raises:
+        UsageError: there is something to ask and nobody to answer.
+    """
+    if yes and (risky or not lines):
+        return True
     if not sys.stdin.isatty():
-        raise UsageError(
-            f"Writing {path}", "nobody is here to agree", "--yes to write, --propose to propose"
-        )
-    return typer.confirm(f"Write {path}?", default=False, err=True)
+        for line in lines:
+            say(_told(line).removesuffix("\n"))
+        told = f"{len(lines)} new lines need a yes each" if lines else "nobody is here to agree"
+        remedy = "--yes --risky to take them unasked" if lines else "--yes to write"
+        raise UsageError(f"Writing {path}", told, f"{remedy}, --propose to propose")
+    questions = [f"{_told(line)}Keep this line?" for line in lines]
+    return all(
+        typer.confirm(question, default=False, err=True)
+        for question in (questions if yes else [*questions, f"Write {path}?"])
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +16,7 @@ from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project, find_skill, open_source
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
 from skilltrail.runtime.outputs import EVALUATION
-from skilltrail.skill.skill_file import skill_md, slug
+from skilltrail.skill.skill_file import SKILL_MD, skill_md, slug
 
 if TYPE_CHECKING:
     from skilltrail.history.log.events import Event
@@ -74,8 +75,14 @@ def export(
         _write(audit, _audits(training))
     if skill is not None:
         best = find_skill(here, "best" if run is None else f"{run}:best").text
-        text = as_skill_md(best, training[0].data, name, description)
-        _keep_other_text(skill, text)
+        live = live_text(skill)
+        text = as_skill_md(best, training[0].data, name, description, skill, live)
+        if live not in ("", text):
+            raise UsageError(
+                f"--skill-md {skill}",
+                "another text stands there",
+                f"See the diff and agree: `skilltrail adopt {skill}`",
+            )
         _write(skill, text)
     written = [path for path in targets if path is not None and str(path) != "-"]
     told = emit if len(written) == sum(path is not None for path in targets) else say
@@ -83,29 +90,38 @@ def export(
         told(f"wrote {path}")
 
 
-def as_skill_md(text: str, started: Any, name: str | None, description: str | None) -> str:
-    """Return a trained skill as SKILL.md; what is not given is made from the run."""
+def as_skill_md(
+    text: str, started: Any, name: str | None, description: str | None, path: Path, live: str
+) -> str:
+    """Return a trained skill as the SKILL.md for `path`, where `live` stands now.
+
+    What neither options nor a frontmatter tell is made from folder and run.
+    """
+    folder = None
+    if path.name == SKILL_MD:
+        folder = Path(os.path.realpath(path)).parent.name
+        if name is not None and name != folder:
+            say(f"note: the folder is {folder}; agents look for a skill {name} in one named so")
     env = str(started["env"])
     told = f"Use for tasks like those of {env}. Trained on {len(started['train'])} examples."
-    try:
-        return skill_md(text, name, description)
-    except UsageError:
-        named = slug(env) if name is None else name
-        return skill_md(text, named, told if description is None else description)
+    otherwise = (slug(env), told)
+    return skill_md(text, name, description, live=live, folder=folder, otherwise=otherwise)
 
 
-def _keep_other_text(path: Path, text: str) -> None:
-    """Refuse to write over a skill that stands there: its diff is to be seen first.
+def live_text(path: Path) -> str:
+    """Return what stands at `path` now, "" for nothing (and for stdout).
 
     Raises:
-        UsageError: `path` holds another text.
+        UsageError: it is no UTF-8 text.
     """
-    if path.is_file() and path.read_bytes() != text.encode("utf-8"):
+    try:
+        return "" if str(path) == "-" else path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"--skill-md {path}",
-            "another text stands there",
-            f"See the diff and agree: `skilltrail adopt {path}`",
-        )
+            f"{path} cannot be read", str(error), "Name a UTF-8 text file"
+        ) from error
 
 
 def _evaluation(here: Project, training: Sequence[Event]) -> list[Event]:

@@ -22,6 +22,7 @@ from skilltrail.history.ask.audit_record import Audit, Evidence
 from skilltrail.history.ask.blame import blame
 from skilltrail.history.ask.line_history import attempts
 from skilltrail.history.ask.lines import unpacked
+from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.candidate_events import Trial, trial_around, trial_of_version
 from skilltrail.history.log.run_log import CARRIERS, Story
 from skilltrail.skill.document import split_lines
@@ -119,6 +120,14 @@ def _audit(
     budget = trial.budgets[-1] if trial.budgets else None
     tried = tuple(tried_edits(story, trial)) if built is not None else ()
     asked = [line for _, line in lines] or _written(story, trial, version)
+    # Of a seed nobody asks which item it came from.
+    written = [] if trial.built is None else asked or _proposed(trial)
+    first = trial.built.seq if trial.built is not None else 0
+    learned = [
+        event.data
+        for event in story.of_type("rollouts.scored")
+        if event.seq < first and event.data["purpose"] == "train"
+    ]
     return Audit(
         subject=subject,
         version=version,
@@ -151,6 +160,7 @@ def _audit(
         tokens_before=None if gate is None else gate.data["tokens_before"],
         tokens_after=None if gate is None else gate.data["tokens_after"],
         attempts=() if version is None else tuple(attempts(story, version, asked)),
+        origins=origins(written, learned, evidence),
     )
 
 
@@ -165,6 +175,13 @@ def _written(story: Story, trial: Trial, version: int | None) -> list[str]:
     return [
         line for line, source in zip(lines, sources, strict=True) if isinstance(source, str)
     ]
+
+
+def _proposed(trial: Trial) -> list[str]:
+    """Return the lines that a candidate which became no version was to add."""
+    assert trial.built is not None
+    added = (line for line in split_lines(trial.built.data["diff"]) if line.startswith("+"))
+    return [line[1:] for line in added if not line.startswith("+++")]
 
 
 def _source(trial: Trial) -> str:

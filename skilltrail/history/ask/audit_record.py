@@ -7,7 +7,7 @@ expected answer) are facts and come through `Evidence`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -30,12 +30,18 @@ class Evidence(Protocol):
     def look_up(self, item: str, key: str | None) -> Seen:
         """Return what is known of a train rollout."""
 
+    def texts(self, item: str, key: str | None) -> Iterator[tuple[str, str]]:
+        """Yield what each text of a train rollout is, and the text: the item's, then turns'."""
+
 
 class LogOnly:
     """Evidence when there is no store: the log names the facts, nothing more."""
 
     def look_up(self, item: str, key: str | None) -> Seen:
         return Seen()
+
+    def texts(self, item: str, key: str | None) -> Iterator[tuple[str, str]]:
+        yield from ()
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,24 @@ class Judgement:
 
 
 @dataclass(frozen=True)
+class LineOrigin:
+    """A written line, its risks, and the train item whose text first carried its words.
+
+    Attributes:
+        item: None where no rollout at hand holds a run of its words.
+        where: what of the item or rollout holds them, e.g. `tool answer`.
+        phrase: the first run of words that stands there, in small letters.
+    """
+
+    line: str
+    risks: tuple[str, ...]
+    item: str | None
+    where: str
+    step: int | None
+    phrase: str
+
+
+@dataclass(frozen=True)
 class Audit:
     """All about one candidate.
 
@@ -128,6 +152,7 @@ class Audit:
         lines: the numbers and texts of the lines asked about, where it was lines.
         left_out: (edit id, reason) of merged edits that were not selected.
         cases: rollouts behind the proposals, those behind the edits first.
+        origins: where the written lines asked about came from, and what risks they carry.
         attempts: what later steps tried in vain on the lines asked about, else on all it wrote.
     """
 
@@ -155,6 +180,7 @@ class Audit:
     tokens_before: int | None = None
     tokens_after: int | None = None
     attempts: tuple[Attempt, ...] = ()
+    origins: tuple[LineOrigin, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

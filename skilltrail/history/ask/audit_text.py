@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.hidden import spelled_block
-from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement
+from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin
 from skilltrail.history.ask.line_history import Attempt, Fate
 from skilltrail.history.log.words import count, score, visible
 from skilltrail.skill.edit import Edit
@@ -101,6 +101,7 @@ def headline(audit: Audit, style: Plain | None = None) -> str:
 def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
     parts = [
         Part("Lines", tuple(f"{n}: {style.quote(text, 200)}" for n, text in audit.lines)),
+        Part("Origin", tuple(_cut([_origin(o, style) for o in audit.origins], most))),
         Part("Evidence", tuple(_cut([_case(c, style) for c in audit.cases], most))),
         Part("Proposed", tuple(_proposed(audit, style, most))),
         Part("Merged", tuple(_merged(audit, style, most))),
@@ -111,6 +112,17 @@ def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
         Part("Diff", code=audit.diff),
     ]
     return [part for part in parts if part.rows or part.code]
+
+
+def _origin(origin: LineOrigin, style: Plain) -> str:
+    risks = f" [{', '.join(origin.risks)}]" if origin.risks else ""
+    if origin.item is None:
+        return f"{style.quote(origin.line)}{risks}: in no text of a rollout at hand"
+    step = "" if origin.step is None else f", step {origin.step}"
+    return (
+        f"{style.quote(origin.line)}{risks}: {style.quote(origin.phrase)} stands first in item"
+        f" {style.quote(origin.item, 40)} ({origin.where}{step})"
+    )
 
 
 def _cut(rows: Sequence[str], most: int | None) -> Iterable[str]:
