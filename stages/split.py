@@ -7,7 +7,7 @@ out   data/splits/{train,selection,test}.jsonl and manifest.json
 from __future__ import annotations
 
 from skilltrail.data.freeze import split
-from skilltrail.runtime.command import run_stage
+from skilltrail.runtime.command import aside, run_stage
 from skilltrail.runtime.console import say
 from skilltrail.runtime.preflight import refuse_left_behind
 from skilltrail.runtime.template import require_library
@@ -21,7 +21,8 @@ async def main() -> None:
     require_library(place.workspace)
     params = load_params(place.workspace)
     refuse_left_behind(place, params)
-    split(params, environment_of(params), place.workspace, say)
+    env = environment_of(params)
+    await aside(lambda: split(params, env, place.workspace, say))
 
 
 if __name__ == "__main__":

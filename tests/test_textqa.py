@@ -23,8 +23,8 @@ from skilltrail.envs.kit.excerpts import around
 from skilltrail.envs.kit.reasons import REASONS, form, reason_of
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.registry import environment_class, load_environment
+from skilltrail.envs.scoring import by_rule
 from skilltrail.envs.textqa.env import TextQa, TextQaParams
-from skilltrail.method.scoring import by_rule
 from skilltrail.models.protocol import Reply, Request
 
 ROOT = Path(__file__).resolve().parents[1]

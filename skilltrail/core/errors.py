@@ -16,6 +16,9 @@ An error says what was asked, what was found and what to do, and keeps its cause
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+
 
 class SkilltrailError(Exception):
     """Base of all errors; `str(error)` is one message for a person."""
@@ -60,3 +63,12 @@ class BudgetError(SkilltrailError):
 
 class Interrupted(SkilltrailError):
     exit_code = 75
+
+
+def raised_at(error: BaseException) -> str:
+    """Return what foreign code raised, and on which line of which file."""
+    if isinstance(error, SkilltrailError):
+        return str(error)
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    place = "/".join(Path(last.filename).parts[-2:])
+    return f"{type(error).__name__}: {error} ({place}, line {last.lineno})"

@@ -24,6 +24,7 @@ class Item:
         gold: what the scorer compares with (JSON value).
         group: items that share a source share a group and stay in one split; None = alone.
         task_type: a label that scores are reported by; None = none.
+        place: the file and line it was read from, for messages; no part of the item.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Item:
     group: str | None = None
     task_type: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    place: str = field(default="", compare=False)
 
     @property
     def input_digest(self) -> str:

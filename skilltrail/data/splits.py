@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +59,16 @@ def read_manifest(root: Path) -> dict[str, Any]:
     Raises:
         FaultError: it is not there, or is not the manifest that `split` writes.
     """
-    path = root / FOLDER / "manifest.json"
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        text = (root / FOLDER / "manifest.json").read_bytes().decode("utf-8")
+        manifest = json.loads(text)
         digests = [manifest["splits"][name]["digest"] for name in SPLITS]
     except OSError as error:
-        raise FaultError(
-            "The frozen splits cannot be read", f"manifest.json: {error.strerror}", _REMEDY
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise FaultError(
-            "The manifest of the splits is damaged", str(error), _REMEDY
-        ) from error
+        raise _fault("manifest.json", "cannot be read", error) from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _fault("manifest.json", "is damaged", error) from error
     if not all(isinstance(value, str) for value in digests):
-        raise FaultError("The manifest of the splits is damaged", "no digest", _REMEDY)
+        raise _fault("manifest.json", "is damaged", "no digest")
     return dict(manifest)
 
 
@@ -85,17 +82,26 @@ def read_split(root: Path, name: str) -> list[Item]:
     if name not in SPLITS:
         raise UsageError(f"Split {name!r}", f"the splits are {', '.join(SPLITS)}")
     expected = read_manifest(root)["splits"][name]["digest"]
+    file = f"{name}.jsonl"
     try:
-        text = (root / FOLDER / f"{name}.jsonl").read_bytes().decode("utf-8")
+        text = (root / FOLDER / file).read_bytes().decode("utf-8")
         records = [json.loads(line) for line in text.split("\n") if line]
         found = digest("split/1", [digest("item/1", record) for record in records])
     except OSError as error:
-        raise FaultError(f"The {name} split cannot be read", str(error), _REMEDY) from error
-    except ValueError as error:
-        raise FaultError(f"The {name} split is damaged", str(error), _REMEDY) from error
+        raise _fault(file, "cannot be read", error) from error
+    except (ValueError, RecursionError) as error:
+        raise _fault(file, "is damaged", error) from error
     # Digests are compared before an item is built, so whatever differs is refused here.
     if found != expected:
-        raise FaultError(
-            f"The {name} split is damaged", "it differs from the manifest's digest", _REMEDY
-        )
-    return [Item.from_json(record) for record in records]
+        raise _fault(file, "is damaged", "it differs from the digest in manifest.json")
+    return [
+        replace(Item.from_json(record), place=f"{FOLDER.as_posix()}/{file}, line {line}")
+        for line, record in enumerate(records, 1)
+    ]
+
+
+def _fault(file: str, what: str, cause: object) -> FaultError:
+    if isinstance(cause, RecursionError):
+        cause = "nested too deeply"
+    found = str(cause.strerror if isinstance(cause, OSError) else cause)
+    return FaultError(f"{FOLDER.as_posix()}/{file} {what}", found, _REMEDY)

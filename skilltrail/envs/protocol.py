@@ -119,6 +119,10 @@ class Environment(ABC):
         """Return the software that it needs and does not find; at most a probe is started."""
         return ()
 
+    def needs_guard(self, item: Item) -> bool:
+        """Return whether `score` runs what came with the data, such as a pattern."""
+        return False
+
     def needs_judge(self, item: Item) -> bool:
         """Return whether no rule can score this item's answers; see the params `judge`."""
         return False

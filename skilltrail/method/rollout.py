@@ -19,12 +19,12 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
+from skilltrail.envs.scoring import rolled_out
 from skilltrail.method.scoring import Scorer
 from skilltrail.models.errors import (
     GaveUp,
     ModelConfigError,
     ModelError,
-    TooLong,
     UnseenRequest,
 )
 from skilltrail.models.judge import Judge
@@ -239,10 +239,7 @@ class Rollouts:
         return trajectory
 
     async def _make(self, item: Item, skill: str) -> dict[str, Any]:
-        try:
-            trajectory = await self.env.rollout(item, skill, self.target)
-        except TooLong:
-            trajectory = Trajectory((), "", ending="too_long")
+        trajectory = await rolled_out(self.env, item, skill, self.target)
         return {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
 
 

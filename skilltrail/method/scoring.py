@@ -7,14 +7,15 @@ judgement (`skilltrail.models.judge`).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from skilltrail.core.errors import DataError, ParamError
+from skilltrail.core.errors import ParamError
 from skilltrail.core.item import Item
-from skilltrail.core.score import InvalidScore, Outcome, Score
-from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment, case_of
+from skilltrail.envs.scoring import Queue, by_rule_aside
 from skilltrail.models.judge import Judge
 
 
@@ -24,6 +25,7 @@ class Scorer:
 
     env: Environment
     judge: Judge | None = None
+    queue: Queue = field(default_factory=Queue, compare=False)
 
     def consumed(self, items: Iterable[Item]) -> dict[str, Any]:
         """Return what an event says of the judge of `items`: {} where none is needed."""
@@ -59,34 +61,9 @@ class Scorer:
 
         Raises:
             ModelError: the judge gave none.
-            DataError: as `by_rule`.
+            DataError: no rule can score it; names item, file and line.
         """
         case = case_of(self.env, item, trajectory)
         if case is None or self.judge is None:
-            return by_rule(self.env, item, trajectory)
+            return await by_rule_aside(self.env, item, trajectory, self.queue)
         return await self.judge.score(case)
-
-
-def by_rule(env: Environment, item: Item, trajectory: Trajectory) -> Score:
-    """Return the score that the environment's own rule gives.
-
-    Raises:
-        DataError: the item itself cannot be scored, or what the scorer says is no score.
-    """
-    if trajectory.ending in WITHOUT_ANSWER:
-        return Score.scored(0.0, 0.0, trajectory.ending)
-    try:
-        score = env.score(item, trajectory)
-        if not isinstance(score, Score):
-            raise InvalidScore(f"expected a Score, found {type(score).__name__}")
-    except InvalidScore as error:
-        raise DataError(
-            f"item {item.id!r} cannot be scored",
-            f"invalid_score: {error}",
-            f"Mend the scorer of the environment {env.name}",
-        ) from error
-    if score.outcome is Outcome.INVALID:
-        raise DataError(
-            f"item {item.id!r} cannot be scored", score.reason, "Mend or remove the item"
-        )
-    return score

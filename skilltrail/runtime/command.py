@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+from contextlib import suppress
+from typing import Any, NoReturn, TypeVar
 
 from skilltrail.core.errors import Interrupted, SkilltrailError
 from skilltrail.core.files import refused
 from skilltrail.runtime.console import complain
 
+T = TypeVar("T")
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -27,6 +30,29 @@ def run_stage(main: Callable[[], Coroutine[Any, Any, None]]) -> NoReturn:
         complain(told)
         sys.exit(told.exit_code)
     sys.exit(0)
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """Return what `work` does in a thread, so that a signal ends the wait at once.
+
+    The thread is left behind then, and ends with the process: for work whose files are
+    written whole or not at all.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def tell(set_it: Callable[[Any], None], what: Any) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(lambda: None if done.done() else set_it(what))
+
+    def run() -> None:
+        try:
+            tell(done.set_result, work())
+        except Exception as error:  # noqa: BLE001 (raised where it is awaited)
+            tell(done.set_exception, error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await done
 
 
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:

@@ -54,7 +54,7 @@ def find_place(cwd: Path | None = None, environ: Mapping[str, str] | None = None
     environ = os.environ if environ is None else environ
     cwd = (Path.cwd() if cwd is None else cwd).resolve()
     named = environ.get("DVC_ROOT", "")
-    workspace = _project_above(cwd)
+    workspace = project_above(cwd)
     if named:
         root = Path(named).resolve()
         if not root.is_dir():
@@ -77,7 +77,8 @@ def find_place(cwd: Path | None = None, environ: Mapping[str, str] | None = None
     )
 
 
-def _project_above(folder: Path) -> Path | None:
+def project_above(folder: Path) -> Path | None:
+    """Return the nearest folder, from this one upwards, that holds `dvc.yaml`."""
     for candidate in (folder, *folder.parents):
         if (candidate / "dvc.yaml").is_file():
             return candidate

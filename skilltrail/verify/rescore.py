@@ -14,8 +14,8 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment, case_of
+from skilltrail.envs.scoring import by_rule
 from skilltrail.history.log.events import Event
-from skilltrail.method.scoring import by_rule
 from skilltrail.models.judge import judges, score_of
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.faults import FACTS, Fault

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from skilltrail.core.errors import DataError
 from skilltrail.envs.protocol import Where
+from skilltrail.store.place import project_above
 
 
 def data_folders(env: str, data_dirs: Sequence[str]) -> list[Path]:
@@ -27,9 +28,8 @@ def data_folders(env: str, data_dirs: Sequence[str]) -> list[Path]:
 
 
 def _project() -> Path:
-    """Return the nearest folder, from the working directory upwards, that holds `dvc.yaml`."""
-    here = Path.cwd()
-    return next((p for p in (here, *here.parents) if (p / "dvc.yaml").is_file()), here)
+    found = project_above(Path.cwd())
+    return Path.cwd() if found is None else found
 
 
 def find_named(name: str, folders: Sequence[Path], field: str, where: Where) -> Path:

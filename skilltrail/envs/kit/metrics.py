@@ -9,6 +9,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import exact
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
 from skilltrail.envs.protocol import Environment
+from skilltrail.envs.scoring import asked
 
 
 def metric_means(
@@ -21,7 +22,7 @@ def metric_means(
     values: dict[str, list[Fraction]] = {}
     for item, trajectory in done:
         counts = trajectory.ending not in WITHOUT_ANSWER
-        for name, value in environment.metrics(item, trajectory).items():
+        for name, value in asked(environment.metrics, item, trajectory).items():
             values.setdefault(name, []).append(exact(value) if counts else Fraction(0))
     return {name: float(sum(found) / len(found)) for name, found in sorted(values.items())}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from skilltrail.envs.kit.qa_scoring import exact_match, normalize, tokens
+from skilltrail.envs.kit.qa_scoring import normalize
 
 REASONS = (
     "correct",
@@ -37,23 +37,27 @@ def reason_of(
     answer: str, golds: Sequence[str], context: str, question: str, *, truncated: bool
 ) -> str:
     """Return the reason of one answer, of `REASONS`."""
-    if exact_match(answer, golds):
+    said, wanted = normalize(answer), [normalize(gold) for gold in golds]
+    if said in wanted:
         return "correct"
-    if not normalize(answer):
+    if not said:
         return "empty"
-    if any(_within(gold, answer) for gold in golds):
+    if any(_within(gold, said) for gold in wanted):
         return "verbose"
     if truncated:
         return "truncated"
-    if _is_echo(answer, context, question):
+    asked, text = normalize(question), normalize(context)
+    copied = _within(said, text)
+    # The question, or six or more words of the context.
+    if said == asked or _within(said, asked) or (copied and said.count(" ") >= 5):
         return "echo"
     if any(_same_number(answer, gold) for gold in golds):
         return "wrong_unit"
-    if any(_within(answer, gold) for gold in golds):
+    if any(_within(said, gold) for gold in wanted):
         return "partial"
     if all(form(answer) != form(gold) for gold in golds):
         return "wrong_form"
-    return "wrong_span" if _within(answer, context) else "invented"
+    return "wrong_span" if copied else "invented"
 
 
 def form(text: str) -> str:
@@ -91,21 +95,10 @@ def question_words(question: str) -> frozenset[str]:
 
 
 def _within(part: str, whole: str) -> bool:
-    """Return whether the words of `part` stand in a row in `whole`, which is longer."""
-    few, many = tokens(part), tokens(whole)
-    return 0 < len(few) < len(many) and any(
-        many[at : at + len(few)] == few for at in range(len(many) - len(few) + 1)
-    )
+    """Return whether the words of `part` stand in a row in `whole`, which has more words."""
+    return 0 < len(part) < len(whole) and f" {part} " in f" {whole} "
 
 
 def _same_number(answer: str, gold: str) -> bool:
     found, wanted = _NUMBER.search(answer), _NUMBER.search(gold)
     return found is not None and wanted is not None and found[0] == wanted[0]
-
-
-def _is_echo(answer: str, context: str, question: str) -> bool:
-    """Return whether the answer repeats the question, or six or more words of the context."""
-    said = tokens(answer)
-    if _within(answer, question) or said == tokens(question):
-        return True
-    return len(said) >= 6 and _within(answer, context)

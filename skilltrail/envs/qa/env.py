@@ -112,6 +112,11 @@ class Qa(Environment):
         lines += [f"{label}. {words}" for label, words in item.input.get("choices", [])]
         return "\n".join(lines)
 
+    def needs_guard(self, item: Item) -> bool:
+        """Return whether a pattern of the record is run."""
+        checks = item.gold.get("checks", ())
+        return item.gold["scorer"] == "regex" or any("regex" in c["op"] for c in checks)
+
     def needs_judge(self, item: Item) -> bool:
         """Return whether the record leaves its scoring to a model."""
         return bool(item.gold["scorer"] == JUDGE)

@@ -1,0 +1,169 @@
+"""Rollouts and scores by an environment's own code, whatever that code does.
+
+What raises names item, file and line; a scorer that does not end makes the item `invalid`.
+Scorers that may run long (`guarded`) do so in a child process, off the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from skilltrail.core.errors import DataError, SkilltrailError, raised_at
+from skilltrail.core.item import Item
+from skilltrail.core.score import InvalidScore, Outcome, Score
+from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
+from skilltrail.envs.guard import GUARD, Guard, Raised, TimeUp
+from skilltrail.envs.protocol import Environment
+from skilltrail.envs.registry import is_foreign
+from skilltrail.models.errors import TooLong
+from skilltrail.models.protocol import Model
+
+_BULK_CHARS = 1_000_000  # texts beyond are scored in the child, however sound the scorer
+
+
+async def rolled_out(env: Environment, item: Item, skill: str, target: Model) -> Trajectory:
+    """Return what the agent did; a prompt that is too long for the target is its ending.
+
+    Raises:
+        ModelError: the infrastructure failed.
+        DataError: the environment raised.
+    """
+    try:
+        return await env.rollout(item, skill, target)
+    except TooLong:
+        return Trajectory((), "", ending="too_long")
+    except (SkilltrailError, OSError):
+        raise
+    except Exception as error:  # foreign code
+        asked, remedy = (
+            f"{named(item)} cannot be rolled out",
+            f"Mend the environment {env.name}",
+        )
+        raise DataError(asked, raised_at(error), remedy) from error
+
+
+def by_rule(
+    env: Environment, item: Item, trajectory: Trajectory, guard: Guard = GUARD
+) -> Score:
+    """Return the score that the environment's own rule gives.
+
+    Raises:
+        DataError: the item itself cannot be scored, or what the scorer says is no score.
+    """
+    if trajectory.ending in WITHOUT_ANSWER:
+        return Score.scored(0.0, 0.0, trajectory.ending)
+    score = asked(env.score, item, trajectory, guard)
+    if not isinstance(score, Score):
+        raise _unscored(
+            env, item, f"invalid_score: expected a Score, found {type(score).__name__}"
+        )
+    if score.outcome is Outcome.INVALID:
+        raise DataError(
+            f"{named(item)} cannot be scored", score.reason, "Mend or remove the item"
+        )
+    return score
+
+
+@dataclass
+class Queue:
+    """Who may use the child: one at a time, and nobody after an item that cannot be scored.
+
+    Such an item stops the run, and the others in flight need not hang one after the other.
+    """
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    broken: DataError | None = None
+
+
+async def by_rule_aside(
+    env: Environment, item: Item, trajectory: Trajectory, queue: Queue
+) -> Score:
+    """Return the same as `by_rule`, off the event loop where it may take long.
+
+    Raises:
+        DataError: as `by_rule`.
+    """
+    if not guarded(env, item, trajectory):
+        return by_rule(env, item, trajectory)
+    async with queue.turn:
+        if queue.broken is not None:
+            raise queue.broken
+        try:
+            return await asyncio.to_thread(by_rule, env, item, trajectory)
+        except asyncio.CancelledError:
+            GUARD.stop()
+            raise
+        except DataError as error:
+            queue.broken = error
+            raise
+
+
+def guarded(env: Environment, item: Item, trajectory: Trajectory) -> bool:
+    """Return whether scoring runs what came with the data, foreign code, or over bulk.
+
+    An environment that no name leads to (one made in a program) is scored in place.
+    """
+    module = sys.modules.get(type(env).__module__)
+    if getattr(module, "ENVIRONMENT", None) is not type(env):
+        return False
+    if is_foreign(type(env)) or env.needs_guard(item):
+        return True
+    return _chars((item.input, item.gold, trajectory.answer, trajectory.extra)) > _BULK_CHARS
+
+
+def asked(
+    hook: Callable[[Item, Trajectory], Any],
+    item: Item,
+    trajectory: Trajectory,
+    guard: Guard = GUARD,
+) -> Any:
+    """Return what a hook of an environment says of a rollout.
+
+    Raises:
+        DataError: it raised, or did not end in time.
+    """
+    env: Environment = hook.__self__  # type: ignore[attr-defined]
+    try:
+        if guarded(env, item, trajectory):
+            return guard.call(env.name, env.params, hook.__name__, item, trajectory)
+        return hook(item, trajectory)
+    except TimeUp as error:
+        raise DataError(
+            f"{named(item)} cannot be scored",
+            f"invalid: {error}",
+            "Mend its pattern or its scorer, or remove the item; what was paid for is kept",
+        ) from error
+    except InvalidScore as error:
+        raise _unscored(env, item, f"invalid_score: {error}") from error
+    except Raised as error:
+        raise _unscored(env, item, str(error)) from error
+    except SkilltrailError:
+        raise
+    except Exception as error:  # foreign code
+        raise _unscored(env, item, raised_at(error)) from error
+
+
+def named(item: Item) -> str:
+    """Return an item as messages call it, with the file and line it was read from."""
+    return f"item {item.id!r}" + (f" ({item.place})" if item.place else "")
+
+
+def _unscored(env: Environment, item: Item, found: str) -> DataError:
+    return DataError(
+        f"{named(item)} cannot be scored",
+        found,
+        f"Mend the scorer of the environment {env.name}",
+    )
+
+
+def _chars(value: Any) -> int:
+    """Return how many characters the texts in a JSON value have."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(_chars, value.values()))
+    return sum(map(_chars, value)) if isinstance(value, (list, tuple)) else 0
