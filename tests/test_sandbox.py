@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from skilltrail.sandbox.archive import files_in
 from skilltrail.sandbox.bubblewrap import shows
 from skilltrail.sandbox.choose import open_sandbox, why_not
 from skilltrail.sandbox.protocol import Job, Limits, Ran, Sandbox, SandboxError, is_plain_name
+from skilltrail.sandbox.scope import _candidates, _group
 
 FAST = Limits(wall_s=20, cpu_s=5)
 needs_bubblewrap = pytest.mark.skipif(
@@ -159,14 +161,34 @@ def test_processes_of_the_host_are_out_of_sight() -> None:
 @needs_bubblewrap
 def test_it_is_not_root_and_has_no_capability() -> None:
     code = (
-        "import os\n"
-        "status = open('/proc/self/status').read()\n"
-        "held = ('CapInh', 'CapPrm', 'CapEff', 'CapAmb')\n"
-        "caps = {l.split()[1] for l in status.splitlines() if l.startswith(held)}\n"
-        "print(os.getuid() > 0, os.getgid() > 0, set(''.join(caps)) == {'0'}, os.getgroups())\n"
+        "import ctypes, os\n"
+        "sets = (ctypes.c_uint32 * 6)(*[~0] * 6)\n"
+        "libc = ctypes.CDLL(None)\n"
+        "done = libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), sets)\n"
+        "none = libc.prctl(39, 0, 0, 0, 0)\n"
+        "print(os.getuid() > 0, os.getgid() > 0, done, list(sets), none)\n"
     )
-    user = run(code).stdout.split(" ", 3)
-    assert user[:3] == ["True", "True", "True"]
+    assert run(code).stdout == f"True True 0 {[0] * 6} 1\n"  # and no new privileges
+
+
+@needs_bubblewrap
+def test_no_path_and_no_name_of_this_machine_is_told() -> None:
+    """Where packages, interpreter and project lie, and what the host is called."""
+    code = (
+        "import os, pathlib\n"
+        "print(os.uname().nodename, os.listdir('/proc'))\n"
+        "for top in (*pathlib.Path('/').glob('site*'), pathlib.Path('/py/lib')):\n"
+        "    for file in top.rglob('*'):\n"
+        "        name = file.name\n"
+        "        if '.dist-info' in str(file) or '.pth' in name or 'editable' in name:\n"
+        "            try: print(file.read_text(errors='replace'))\n"
+        "            except OSError as error: print(error)\n"
+    )
+    told = run(code, limits=Limits(wall_s=60, output_chars=50_000_000)).stdout
+    assert told.startswith("sandbox []\n")
+    here = (Path(__file__).resolve().parents[1], sysconfig.get_path("purelib"))
+    assert [str(path) for path in here if str(path) in told] == []
+    assert socket.gethostname() not in told.split()
 
 
 # --- writing out --------------------------------------------------------------------------
@@ -373,6 +395,18 @@ def test_a_cancelled_job_leaves_no_process(kind: str) -> None:
         "libc.chroot(b'/tmp')",
         "libc.ptrace(16, 1, 0, 0)",
         "libc.syscall(321, 0, 0, 0)",  # bpf on x86_64, another refused call elsewhere
+        "libc.memfd_create(b'x', 0)",
+        "libc.shmget(0, 4096, 0o1600)",
+        "libc.msgget(0, 0o1600)",
+        "libc.semget(0, 1, 0o1600)",
+        "libc.mq_open(b'/x', 0o102, 0o600, 0)",
+        "libc.listen(libc.socket(1, 1, 0), 9)",
+        "ctypes.c_long(libc.mmap(0, 4096, 3, 0x21, -1, 0)).value",  # shared, of no file
+        "ctypes.c_long(libc.mmap(0, 2 << 20, 3, 0x40022, -1, 0)).value",  # of the huge pages
+        "libc.socket(40, 1, 0)",  # vsock: to the machine around this one
+        "libc.socket(16, 3, 0)",  # netlink
+        "libc.socket(38, 5, 0)",  # the kernel's ciphers
+        "libc.klogctl(10, 0, 0)",
     ],
 )
 def test_calls_that_could_lift_a_limit_are_refused(call: str) -> None:
@@ -388,6 +422,25 @@ def test_an_unknown_processor_is_refused() -> None:
 def test_a_child_cannot_be_cloned_into_a_user_namespace() -> None:
     for machine in ("x86_64", "aarch64"):
         assert len(seccomp.program(machine)) % 8 == 0
+
+
+def test_a_control_group_is_sought_beside_ours_or_where_root_may_write(tmp_path: Path) -> None:
+    """Version 2 gives no controllers below a group that holds processes."""
+    v1 = "4:memory:/docker/1\n3:cpu,cpuacct:/\n2:pids:/\n1:name=systemd:/\n"
+    v2 = "0::/user.slice/app.slice/one.scope\n"
+    assert list(_candidates(v2, tmp_path)) == []  # version 2 is not mounted here
+    assert list(_candidates(v1 + "0::/\n", tmp_path)) == [
+        (tmp_path / "memory/docker/1", tmp_path / "pids")
+    ]
+    (tmp_path / "cgroup.controllers").touch()
+    assert list(_candidates(v2, tmp_path)) == [(tmp_path / "user.slice/app.slice",)]
+    assert list(_candidates("0::/\n", tmp_path)) == [(tmp_path,)]
+
+
+def test_a_group_gets_the_bounds_that_it_knows_and_is_taken_away(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), _group(tmp_path / "one", FAST):
+        pass
+    assert list(tmp_path.iterdir()) == []
 
 
 # --- set-up -------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Sandbox `bubblewrap`: namespaces of its own, everything read-only but a small work folder.
 
-A job sees `/usr/bin` and `/usr/lib`, the interpreter and its packages (read-only), `/proc` of
-its own processes, and in memory, of fixed size: `/box` (the work folder), `/tmp` and
-`/dev/shm`. It has no network, no capability, a user id of its own, and the limits of `Limits`.
+A job sees `/usr/bin` and `/usr/lib`, the interpreter and its packages (read-only), and in
+memory, of fixed size: `/box` (the work folder), `/tmp` and `/dev/shm`. It has no network, no
+capability, no `/proc` (whose `mountinfo` would tell paths of the host), a user id of its own,
+the limits of `Limits`, and where one can be made a control group.
 
 Started by root, bubblewrap makes the namespaces with root's rights and a fresh unprivileged
 user id is taken inside (the kernel counts processes per user, and never those of root);
@@ -23,8 +24,10 @@ from skilltrail.sandbox import python, seccomp
 from skilltrail.sandbox.archive import files_in
 from skilltrail.sandbox.process import run_process
 from skilltrail.sandbox.protocol import Job, Limits, Ran, SandboxError
+from skilltrail.sandbox.scope import open_scope
 
 WORK = "/box"
+IN_MEMORY = ("/dev/shm", "/tmp", WORK)
 PROGRAMS = ("bwrap", "prlimit", "setpriv")
 
 # Runs the program, then writes the kept files as a tar stream to descriptor 0: a pipe to us,
@@ -49,15 +52,19 @@ class Bubblewrap:
     async def run(self, job: Job) -> Ran:
         limits = job.limits
         most_bytes = limits.disk_mb * 2**20
-        with _descriptors(job) as (files, filter_fd):
+        with _descriptors(job) as (files, filter_fd), open_scope(limits) as scope:
             argv = self.command(job, files, filter_fd)
             ended = await run_process(
-                argv,
+                scope.joined(argv),
                 limits,
                 env={"PATH": "/usr/bin:/bin"},
                 pass_fds=(*files.values(), filter_fd),
                 channel_bytes=2 * most_bytes,
+                places=IN_MEMORY,
+                is_over=scope.is_out_of_memory,
             )
+            if scope.is_out_of_memory():
+                return Ran("out_of_memory", None, ended.stdout, ended.stderr)
         if ended.code is not None and ended.stderr.startswith("bwrap: "):
             raise SandboxError("the sandbox could not be set up", ended.stderr.strip())
         kept = files_in(ended.channel, most_bytes)
@@ -66,14 +73,16 @@ class Bubblewrap:
     def command(self, job: Job, files: dict[str, int], filter_fd: int) -> list[str]:
         """Return the whole command line; `files` gives an open descriptor for each name."""
         is_root = os.geteuid() == 0
-        inner = [*_limited(job.limits), "/bin/sh", "-c", _THEN_KEEP, "sh", job.keep or ""]
+        inner = [*_limited(job), "/bin/sh", "-c", _THEN_KEEP, "sh", job.keep or ""]
         return [
             "bwrap",
             *(_ROOT_NAMESPACES if is_root else _USER_NAMESPACES),
-            *("--die-with-parent", "--new-session", "--clearenv"),
+            *("--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"),
             *_environment(),
             *_system(),
             *_folders([*python.mounts(), *((path, str(path)) for path in job.shown)]),
+            *_hidden(),
+            *(("--proc", "/proc", "--dev", "/dev") if job.is_program else _devices()),
             *_writable(job.limits),
             *_files(files),
             *("--seccomp", str(filter_fd), "--remount-ro", "/dev", "--remount-ro", "/"),
@@ -117,14 +126,16 @@ def _own_user() -> list[str]:
     ]
 
 
-def _limited(limits: Limits) -> list[str]:
+def _limited(job: Job) -> list[str]:
+    limits = job.limits
     return [
         "prlimit",
         f"--as={limits.memory_mb * 2**20}",
         f"--cpu={limits.cpu_s}:{limits.cpu_s + 1}",
         f"--nproc={limits.processes}",
         f"--fsize={limits.file_mb * 2**20}",
-        *("--nofile=256", "--core=0", "--"),
+        f"--nofile={256 if job.is_program else 64}",
+        *("--msgqueue=0", "--core=0", "--"),
     ]
 
 
@@ -158,10 +169,24 @@ def _folders(mounts: list[tuple[Path, str]]) -> Iterator[str]:
         yield from ("--ro-bind", str(path), place)
 
 
+def _hidden() -> Iterator[str]:
+    """Yield the mounts over what would tell of this machine, or is not this Python's."""
+    for file in python.telling():
+        yield from ("--ro-bind", "/dev/null", file)
+    for place in python.foreign():
+        yield from ("--tmpfs", place, "--remount-ro", place)
+
+
+def _devices() -> Iterator[str]:
+    """Yield the mounts of `/dev`, none of which gives memory or terminals; `/proc` is empty."""
+    yield from ("--perms", "0755", "--dir", "/proc", "--perms", "0755", "--tmpfs", "/dev")
+    for name in ("null", "full", "random", "urandom"):
+        yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
+
+
 def _writable(limits: Limits) -> Iterator[str]:
     """Yield the mounts that can be written: in memory and of fixed size."""
-    yield from ("--proc", "/proc", "--dev", "/dev")
-    for place, size_mb in (("/dev/shm", 4), ("/tmp", 16), (WORK, limits.disk_mb)):
+    for place, size_mb in zip(IN_MEMORY, (4, 16, limits.disk_mb), strict=True):
         yield from ("--size", str(size_mb * 2**20), "--perms", "0777", "--tmpfs", place)
 
 
@@ -189,4 +214,4 @@ def _descriptors(job: Job) -> Iterator[tuple[dict[str, int], int]]:
             return descriptor
 
         files = {name: opened(content) for name, content in job.files.items()}
-        yield files, opened(seccomp.program())
+        yield files, opened(seccomp.program(is_program=job.is_program))

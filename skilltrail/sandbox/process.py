@@ -10,11 +10,11 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import psutil
 
@@ -23,6 +23,8 @@ from skilltrail.sandbox.protocol import Limits, SandboxError
 _CHUNK = 65_536
 _LOOK_S = 0.1  # between two looks at the memory in use
 _GRACE_S = 5.0  # for pipes to close after the kill
+_INODE_BYTES = 1200  # the kernel's, with a long name
+_SOCKET_BYTES = 10 * 2**20  # the most that Linux's defaults let one hold, both ways
 _HAS_PIDFD = hasattr(os, "pidfd_open")  # Linux
 
 
@@ -48,10 +50,14 @@ async def run_process(
     cwd: Path | None = None,
     pass_fds: Sequence[int] = (),
     channel_bytes: int | None = None,
+    places: Sequence[str] = (),
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Ended:
     """Run `argv` in a process group of its own.
 
     Args:
+        places: folders in memory, as the processes see them, whose files count as theirs.
+        is_over: says that the memory is used up, where somebody else counts it too.
         channel_bytes: give the process a pipe as standard input to *write* to, and read at
             most so many bytes from it. None = it has no standard input.
 
@@ -81,12 +87,14 @@ async def run_process(
         if writing is not None:
             os.close(writing)
     channel = None if reading is None else os.fdopen(reading, "rb", buffering=0)
-    return await _followed(process, limits, channel, channel_bytes or 0)
+    watch = _until_over(process.pid, limits.memory_mb * 2**20, places, is_over)
+    return await _followed(process, limits, watch, channel, channel_bytes or 0)
 
 
 async def _followed(
     process: subprocess.Popen[bytes],
     limits: Limits,
+    watch: Coroutine[Any, Any, None],
     channel: IO[bytes] | None,
     channel_bytes: int,
 ) -> Ended:
@@ -100,7 +108,7 @@ async def _followed(
             if pipe is not None
         ]
         reads = asyncio.gather(*(_read(stream, most) for stream, most in streams))
-        ending = await _ending(process, limits)
+        ending = await _ending(process, limits.wall_s, watch)
         # Children that were left behind hold the pipes open, so they go first.
         _kill_group(process)
         try:
@@ -119,13 +127,15 @@ async def _followed(
     )
 
 
-async def _ending(process: subprocess.Popen[bytes], limits: Limits) -> str:
+async def _ending(
+    process: subprocess.Popen[bytes], wall_s: float, watch: Coroutine[Any, Any, None]
+) -> str:
     """Wait for the end of the process or for a limit, and say which it was."""
     gone = asyncio.create_task(_gone(process))
-    over = asyncio.create_task(_until_over(process.pid, limits.memory_mb * 2**20))
+    over = asyncio.create_task(watch)
     try:
         done, _ = await asyncio.wait(
-            {gone, over}, timeout=limits.wall_s, return_when=asyncio.FIRST_COMPLETED
+            {gone, over}, timeout=wall_s, return_when=asyncio.FIRST_COMPLETED
         )
     finally:
         gone.cancel()
@@ -172,24 +182,44 @@ async def _reader(pipe: IO[bytes]) -> AsyncIterator[asyncio.StreamReader]:
         transport.close()
 
 
-async def _until_over(pid: int, most_bytes: int) -> None:
+async def _until_over(
+    pid: int, most_bytes: int, places: Sequence[str], is_over: Callable[[], bool]
+) -> None:
     """Return when the processes below `pid` hold more than `most_bytes` together."""
-    while True:
+    used = 0
+    while used <= most_bytes and not is_over():
         await asyncio.sleep(_LOOK_S)
-        if _resident_bytes(pid) > most_bytes:
-            return
-
-
-def _resident_bytes(pid: int) -> int:
-    """Return the resident memory of all processes below `pid`; 0 when it is gone."""
-    total = 0
-    try:
-        below = psutil.Process(pid).children(recursive=True)
-    except psutil.Error:
-        return 0
-    for process in below:
         with contextlib.suppress(psutil.Error):
-            total += process.memory_info().rss
+            below = psutil.Process(pid).children(recursive=True)
+            used = sum(_held_bytes(process, places) for process in below)
+            used += max((_filed_bytes(process.pid, places) for process in below), default=0)
+
+
+def _held_bytes(process: psutil.Process, places: Sequence[str]) -> int:
+    """Return the memory of one process and the most that its sockets may hold.
+
+    Pages of files are left out where `places` count; elsewhere nothing else counts them.
+    """
+    try:
+        memory = process.memory_info()
+        sockets = sum(
+            os.readlink(file.path).startswith("socket:")
+            for file in os.scandir(f"/proc/{process.pid}/fd")
+        )
+    except (psutil.Error, OSError, AttributeError):
+        return 0
+    held: int = memory.rss - (memory.shared if places else 0)
+    return held + sockets * _SOCKET_BYTES
+
+
+def _filed_bytes(pid: int, places: Sequence[str]) -> int:
+    """Return what files in memory hold, as process `pid` sees them: contents and inodes."""
+    total = 0
+    for place in places:
+        with contextlib.suppress(OSError):
+            about = os.statvfs(f"/proc/{pid}/root{place}")
+            total += (about.f_blocks - about.f_bfree) * about.f_frsize
+            total += (about.f_files - about.f_ffree) * _INODE_BYTES
     return total
 
 

@@ -28,7 +28,8 @@ class Limits:
     Attributes:
         wall_s: seconds from start to end, everything included.
         cpu_s: processor seconds of each process.
-        memory_mb: address space of each process, and resident memory of all together.
+        memory_mb: address space of each process, and memory of all together, their files in
+            memory included.
         processes: processes and threads at one time.
         file_mb: size of one file.
         disk_mb: the whole work folder.
@@ -53,6 +54,8 @@ class Job:
         files: relative name -> content, put into the empty work folder before the start.
         keep: the file to bring back, `.` for all files, None for none.
         shown: host folders that the job may read at their own path (programs, fonts).
+        is_program: a program of the host rather than a model's code; it may read /proc, has
+            the usual devices, and may listen on a socket of its own.
 
     Raises:
         UsageError: a file name that leads out of the work folder.
@@ -63,6 +66,7 @@ class Job:
     keep: str | None = None
     limits: Limits = Limits()
     shown: tuple[Path, ...] = ()
+    is_program: bool = False
 
     def __post_init__(self) -> None:
         for name in (*self.files, *([] if self.keep in (None, ".") else [str(self.keep)])):

@@ -46,21 +46,39 @@ def mounts() -> list[tuple[Path, str]]:
         for name in ("bin", "lib", "lib64")
         if (folder := base / name).is_dir() and not folder.is_symlink()
     ]
-    return found + [(path, place) for path, place in zip(_packages(), _places(), strict=False)]
+    return [*found, *_packages().items()]
+
+
+def telling() -> list[str]:
+    """Return the files among `mounts` that say where packages lie on this machine."""
+    return sorted(
+        f"{place}/{path.relative_to(folder).as_posix()}"
+        for folder, place in _packages().items()
+        for pattern in ("*.pth", "*.egg-link", "__editable__*", "*.dist-info/direct_url.json")
+        for path in folder.glob(pattern)
+    )
+
+
+def foreign() -> list[str]:
+    """Return the folder of packages that a virtual environment leaves aside, inside a job."""
+    base = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    folder = Path(sys.base_prefix, base).resolve()
+    return [f"{HOME}/{base}"] if folder.is_dir() and folder not in _packages() else []
 
 
 def environment() -> dict[str, str]:
     """Return the Python-specific part of a sandbox's environment variables."""
-    places = [place for _, place in zip(_packages(), _places(), strict=False)]
-    return SETTINGS | {"PYTHONHOME": HOME, "PYTHONPATH": ":".join(places)}
+    return SETTINGS | {"PYTHONHOME": HOME, "PYTHONPATH": ":".join(_packages().values())}
 
 
-def _packages() -> list[Path]:
-    """Return the folders of installed packages, pure and platform-specific, each once."""
-    named = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    found = [Path(path).resolve() for path in named]
-    return [path for path in dict.fromkeys(found) if path.is_dir()]
+def _packages() -> dict[Path, str]:
+    """Return the folders of packages that this Python imports from: here -> inside a job.
 
-
-def _places() -> list[str]:
-    return [SITE, f"{SITE}64"]
+    Those of other environments count that a `.pth` file names, as one venv over another has.
+    """
+    named = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
+    named += [
+        path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")
+    ]
+    found = dict.fromkeys(Path(path).resolve() for path in named if Path(path).is_dir())
+    return {path: f"{SITE}{number or ''}" for number, path in enumerate(found)}

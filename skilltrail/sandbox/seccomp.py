@@ -1,7 +1,8 @@
-"""A system-call filter: no new namespaces, no mounts, no looking into other processes.
+"""A system-call filter: no way to more rights, into other processes, or to uncounted memory.
 
 Without it code in a sandbox could make a user namespace of its own, mount a file system without
-a size limit there, and fill the memory of the host.
+a size limit there, and fill the memory of the host; or hold memory that no process of it shows:
+shared and anonymous, in System V objects, in sockets that wait to be accepted.
 
 The filter is a classic BPF program over `struct seccomp_data` {int nr; u32 arch; u64 ip; u64
 args[6]}. Source: Linux `Documentation/userspace-api/seccomp_filter.rst`.
@@ -15,47 +16,54 @@ import struct
 
 from skilltrail.sandbox.protocol import SandboxError
 
-_LOAD, _JEQ, _JSET, _JGE, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+_LOAD, _JEQ, _JSET, _JGE, _AND, _RETURN = 0x20, 0x15, 0x45, 0x35, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
-_CLONE_NEWUSER = 0x10000000
 _X32 = 0x40000000
+_CLONE_NEWUSER = 0x10000000
+_FAMILIES = (1, 2, 10)  # unix, inet, inet6: those that a network namespace holds
+_MAP_TYPE, _MAP_SHARED, _MAP_ANONYMOUS, _MAP_HUGETLB = 0x0F, 0x01, 0x20, 0x40000
 
-# Machine -> (audit architecture, system call numbers).
-_CALLS = {
+_NAMES = (
+    "unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "ptrace",
+    "process_vm_readv", "process_vm_writev", "keyctl", "add_key", "request_key", "bpf",
+    "perf_event_open", "userfaultfd", "io_uring_setup", "fsopen", "fsmount", "move_mount",
+    "open_tree", "syslog", "memfd_create", "memfd_secret", "shmget", "msgget", "semget",
+    "mq_open", "vmsplice", "listen", "socket", "mmap", "clone", "clone3",
+)  # fmt: skip
+# Machine -> (audit architecture, number of each call in `_NAMES`).
+_MACHINES = {
     "x86_64": (
         0xC000003E,
-        {"unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155,
-         "chroot": 161, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
-         "keyctl": 250, "add_key": 248, "request_key": 249, "bpf": 321,
-         "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425, "fsopen": 430,
-         "fsmount": 432, "move_mount": 429, "open_tree": 428, "clone": 56, "clone3": 435},
+        (272, 308, 165, 166, 155, 161, 101, 310, 311, 250, 248, 249, 321, 298, 323, 425, 430,
+         432, 429, 428, 103, 319, 447, 29, 68, 64, 240, 278, 50, 41, 9, 56, 435),
     ),
     "aarch64": (
         0xC00000B7,
-        {"unshare": 97, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41,
-         "chroot": 51, "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271,
-         "keyctl": 219, "add_key": 217, "request_key": 218, "bpf": 280,
-         "perf_event_open": 241, "userfaultfd": 282, "io_uring_setup": 425, "fsopen": 430,
-         "fsmount": 432, "move_mount": 429, "open_tree": 428, "clone": 220, "clone3": 435},
+        (97, 268, 40, 39, 41, 51, 117, 270, 271, 219, 217, 218, 280, 241, 282, 425, 430,
+         432, 429, 428, 116, 279, 447, 194, 186, 190, 180, 75, 201, 198, 222, 220, 435),
     ),
 }  # fmt: skip
+_BY_ARGUMENT = ("socket", "mmap", "clone", "clone3")
 
 
-def program(machine: str | None = None) -> bytes:
+def program(machine: str | None = None, *, is_program: bool = False) -> bytes:
     """Return the compiled filter for `machine` (this one by default).
+
+    `is_program`: for a program of the host, which may listen on a socket.
 
     Raises:
         SandboxError: a processor whose system calls are not known here.
     """
     machine = platform.machine() if machine is None else machine
-    if machine not in _CALLS:
+    if machine not in _MACHINES:
         raise SandboxError(
             "the system-call filter of the sandbox",
             f"processor {machine!r}",
-            f"It knows {', '.join(sorted(_CALLS))}",
+            f"It knows {', '.join(sorted(_MACHINES))}",
         )
-    architecture, calls = _CALLS[machine]
-    refused = [number for name, number in calls.items() if name not in ("clone", "clone3")]
+    architecture, numbers = _MACHINES[machine]
+    calls = dict(zip(_NAMES, numbers, strict=True))
+    passed = {*_BY_ARGUMENT, *(("listen",) if is_program else ())}
     lines = [
         _line(_LOAD, 4),
         _line(_JEQ, architecture, 1, 0),
@@ -64,18 +72,35 @@ def program(machine: str | None = None) -> bytes:
         _line(_JGE, _X32, 0, 1),
         _line(_RETURN, _KILL),
     ]
-    for number in refused:
-        lines += [_line(_JEQ, number, 0, 1), _line(_RETURN, _ERRNO | errno.EPERM)]
+    for name, number in calls.items():
+        if name not in passed:
+            lines += [_line(_JEQ, number, 0, 1), _refuse(errno.EPERM)]
     # "No such call" makes the C library fall back to `clone`, whose flags can be read.
-    lines += [_line(_JEQ, calls["clone3"], 0, 1), _line(_RETURN, _ERRNO | errno.ENOSYS)]
-    lines += [
-        _line(_JEQ, calls["clone"], 0, 3),
-        _line(_LOAD, 16),
-        _line(_JSET, _CLONE_NEWUSER, 0, 1),
-        _line(_RETURN, _ERRNO | errno.EPERM),
-        _line(_RETURN, _ALLOW),
+    lines += [_line(_JEQ, calls["clone3"], 0, 1), _refuse(errno.ENOSYS)]
+    is_user_namespace = [_line(_JSET, _CLONE_NEWUSER, 0, 1), _refuse(errno.EPERM)]
+    families = [
+        _line(_JEQ, family, len(_FAMILIES) - at, 0) for at, family in enumerate(_FAMILIES)
     ]
-    return b"".join(lines)
+    is_shared_memory = [
+        _line(_JSET, _MAP_HUGETLB, 2, 0),
+        _line(_AND, _MAP_TYPE | _MAP_ANONYMOUS),
+        _line(_JEQ, _MAP_SHARED | _MAP_ANONYMOUS, 0, 1),
+        _refuse(errno.EPERM),
+    ]
+    lines += _case(calls["clone"], 0, is_user_namespace)
+    lines += _case(calls["socket"], 0, [*families, _refuse(errno.EAFNOSUPPORT)])
+    lines += _case(calls["mmap"], 3, is_shared_memory)
+    return b"".join([*lines, _line(_RETURN, _ALLOW)])
+
+
+def _case(number: int, argument: int, lines: list[bytes]) -> list[bytes]:
+    """Return the lines for one call: what `lines` make of an argument's low word, or allow."""
+    taken = [_line(_LOAD, 16 + 8 * argument), *lines, _line(_RETURN, _ALLOW)]
+    return [_line(_JEQ, number, 0, len(taken)), *taken]
+
+
+def _refuse(code: int) -> bytes:
+    return _line(_RETURN, _ERRNO | code)
 
 
 def _line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:

@@ -64,4 +64,4 @@ class Recalculator:
         real = str(Path(office).resolve())
         fixed = ("--headless", "--norestore", "-env:UserInstallation=file:///tmp/profile")
         shown = tuple(path for name in _SHOWN if (path := Path(name)).is_dir())
-        return Job((real, *fixed, *arguments), files, ".", _LIMITS, shown)
+        return Job((real, *fixed, *arguments), files, ".", _LIMITS, shown, is_program=True)
