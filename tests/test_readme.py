@@ -5,11 +5,14 @@ The links of every other page are looked at too.
 
 import json
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from skilltrail.cli.commands import COMMANDS
+from skilltrail.cli.main import run
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,3 +43,30 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
     links = re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
     inside = [link for link in links if "://" not in link and not link.startswith("mailto:")]
     assert [link for link in inside if not (page.parent / link).exists()] == []
+
+
+def test_the_questions_of_the_history_page_are_answered_on_the_reference_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In a clone of what is committed, as a reader has it."""
+    here = tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(here)], check=True)
+    subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
+    monkeypatch.chdir(here)
+    page = (ROOT / "docs/history.md").read_text(encoding="utf-8")
+    table = page.split("## Ask")[1].split("\n| question")[1].split("\n\n")[0]
+    commands = re.findall(r"`((?:skilltrail|git) [^`]+)`", table)
+    assert len(commands) > 15
+    assert run(["rebuild"]) == 0
+    for command in commands:
+        name, *args = shlex.split(command)
+        capfd.readouterr()
+        if name == "skilltrail":
+            assert run(args) in (0, 3), command
+        else:
+            args = ["-c", "core.pager=cat", *args]
+            subprocess.run(["git", *args], cwd=here, check=True)
+        wrote = capfd.readouterr().out
+        assert wrote, command
+        if "diff" in command:
+            assert "+- Answer with the shortest words" in wrote
