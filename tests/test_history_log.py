@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from history_world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,7 +16,7 @@ from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import is_canonical, make_event, parse_event
 from skilltrail.history.log.log import EventLog, Repair, read_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
-from skilltrail.history.log.words import SENTENCES
+from skilltrail.history.log.words import SENTENCES, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"
@@ -367,3 +368,25 @@ def test_the_documentation_names_every_field_of_every_type() -> None:
 
 def test_every_type_has_a_sentence() -> None:
     assert set(SENTENCES) == set(schemas.names("events"))
+
+
+def test_the_mean_of_an_early_stopped_evaluation_is_shown_as_the_bound_it_is(
+    tmp_path: Path,
+) -> None:
+    gate = {"metric": "soft", "rule": "no_regression"}
+    world = World(n_train=12, n_selection=9, params={"epochs": 2, "gate": gate})
+    shown = list(told(world.run(tmp_path).events))
+    stopped = 0
+    for (event, words), (gate, verdict) in zip(shown, shown[1:], strict=False):
+        if gate.type != "gate.judged":
+            continue
+        if gate.data["after_max"] is None:
+            assert words == sentence(event, None)
+            continue
+        stopped += 1
+        bound = f"{gate.data['after_max']:.3f}"
+        assert f"on {gate.data['judged']} of 9 items" in words
+        assert f"soft at most {bound}" in words
+        assert f"at most {bound}" in verdict
+        assert sentence(event, None) != words  # what commits say stays as it was
+    assert stopped

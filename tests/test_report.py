@@ -15,6 +15,7 @@ from skilltrail.history.log.replay import versions
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.report.book import Facts, book_of, read_facts
 from skilltrail.report.book.strings import LEVELS, Strings, cut, written_bytes
+from skilltrail.report.book.trust import trust_rows
 from skilltrail.report.book.versions import runs_of
 from skilltrail.report.build import build
 from skilltrail.report.page import (
@@ -148,7 +149,28 @@ def test_the_trust_box_says_what_was_checked(project: Project) -> None:
     book = book_of(project.training, project.evaluation, Facts())
     found = {row["what"]: row["verdict"] for row in book["trust"]}
     assert found["Chain"] == found["Coverage"] == "good"
-    assert "Selection-to-test gap" in found
+    assert found["Evaluation"] == found["Splits apart"] == "good"
+    told = ("Run", "Split train", "Split selection", "Selection-to-test gap", "Test split")
+    assert {found[what] for what in told} == {"fact"}
+
+
+def test_the_trust_box_names_an_item_in_two_splits_and_a_gain_that_does_not_follow(
+    project: Project,
+) -> None:
+    start = dict(project.training[0].data)
+    start["train"] = [*start["train"], start["selection"][0]]
+    shared = [follow(None, "run.started", start), *project.training[1:]]
+    found = {row["what"]: row for row in trust_rows(shared, [], {"selection": {}})}
+    assert found["Splits apart"]["verdict"] == "note"
+    assert start["selection"][0]["item"] in found["Splits apart"]["found"]
+    forged: list[Event] = []
+    for event in project.evaluation:
+        data = dict(event.data)
+        if data.get("gain") is not None:
+            data["gain_low"] = 0.0
+        forged.append(follow(forged[-1] if forged else project.training[-1], event.type, data))
+    rows = trust_rows(project.training, forged, {"selection": {}})
+    assert {row["what"]: row["verdict"] for row in rows}["Evaluation"] == "bad"
 
 
 def test_the_trust_box_names_a_verdict_that_does_not_follow(project: Project) -> None:

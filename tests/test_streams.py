@@ -48,7 +48,7 @@ ASKED: dict[str, list[tuple[str, str]]] = {
                ("--no-probe --fix", "python")],
     "export": [("--csv -", "step,epoch"), ("--csv steps.csv", "wrote steps.csv"),
                ("--csv - --curve curve.svg", "step,epoch"), ("--skill-md -", "name:")],
-    "adopt": [("live.md --propose", "+++"), ("live.md --yes", "+++")],
+    "adopt": [("live.md --propose", "+++"), ("live.md --yes --risky", "+++")],
     "new-env": [("my_benchmark", "wrote")],
     "data": [("import qa --manifest ids --source all.jsonl --out out", "train 1")],
     "params": [("", "lr"), ("--changed -S lr=8", "lr")],

@@ -16,7 +16,7 @@ from typing import Any
 from skilltrail.core.canon import canonical
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.words import sentence
+from skilltrail.history.log.words import told
 from skilltrail.report.tables import COLUMNS, curve
 
 Row = dict[str, Any]
@@ -85,16 +85,9 @@ def _versions(events: Sequence[Event]) -> Iterator[Row]:
 
 
 def _events(events: Sequence[Event]) -> Iterator[Row]:
-    version: int | None = None
-    for event in events:
-        yield {
-            "event": event.seq,
-            "type": event.type,
-            "told": sentence(event, version),
-            "data": canonical(event.data),
-        }
-        if event.type == "skill.versioned":
-            version = event.data["version"]
+    for event, words in told(events):
+        data = canonical(event.data)
+        yield {"event": event.seq, "type": event.type, "told": words, "data": data}
 
 
 _ROW = ("item", "repeat", "outcome", "hard", "soft", "reason", "key")

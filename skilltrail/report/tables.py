@@ -194,9 +194,9 @@ def _means(
     names: Sequence[str],
     scores: Mapping[str, Scores],
 ) -> dict[str, Any]:
-    """Return each skill's means over the items that are scored under all of them."""
-    numbers: dict[str, Any] = {}
+    """Return each skill's means over the `items` that are scored under all of them."""
     shared = set.intersection(*(_scored(scores[digests[name]]) for name in names))
+    numbers: dict[str, Any] = {"items": len(shared)}
     for name in names:
         of_skill = {id: one for id, one in scores[digests[name]].items() if id in shared}
         numbers[name] = _mean_of(gate_metric, of_skill)

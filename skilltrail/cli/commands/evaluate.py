@@ -13,6 +13,7 @@ from skilltrail.core.errors import UsageError
 from skilltrail.core.item import SPLITS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
+from skilltrail.history.log.words import score
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.evaluation import evaluate_skills, items_of
@@ -131,7 +132,7 @@ def _shown(row: dict[str, Any]) -> tuple[str, ...]:
     return (
         row["skill"],
         f"{coverage['scored']}/{coverage['asked']}",
-        f"{row['mean_hard']:.3f}",
-        f"{row['mean_soft']:.3f}",
+        score(row["mean_hard"]),
+        score(row["mean_soft"]),
         gain,
     )

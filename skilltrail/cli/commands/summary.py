@@ -12,6 +12,7 @@ import typer
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.log import words
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.runtime.console import emit, emit_json, say, table
@@ -56,9 +57,9 @@ def summary(
     ]
     places = [*there, "`skilltrail log`"]
     table(
-        ("split", "seed skill", "best skill", "gain (95 % interval)"),
+        ("split", "items", "seed skill", "best skill", "gain (95 % interval)"),
         [score_row(split, scores[split]) for split in ("selection", "test") if split in scores],
-        right=("seed skill", "best skill"),
+        right=("items", "seed skill", "best skill"),
     )
     saved = told["early_stopping"]
     lines = [
@@ -201,9 +202,10 @@ def wall_time_s(ops: Path) -> float:
     return sum(last.values())
 
 
-def score_row(split: str, means: dict[str, Any]) -> tuple[str, str, str, str]:
+def score_row(split: str, means: dict[str, Any]) -> tuple[Any, ...]:
     """Return a row of the closing table; the selection split's own gain is not a finding."""
     gain = "(chosen on it)"
-    if "gain" in means:
+    if means.get("gain") is not None:
         gain = f"{means['gain']:+.3f} ({means['gain_low']:+.3f} to {means['gain_high']:+.3f})"
-    return split, f"{means['seed']:.3f}", f"{means['best']:.3f}", gain
+    seed, best = (words.score(means[name]) for name in ("seed", "best"))
+    return split, means["items"], seed, best, gain

@@ -23,9 +23,17 @@ def sentence(event: Event, version: int | None) -> str:
 
 
 def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[Event, str]]:
-    """Yield each event with its sentence; `version` is the skill's before the first."""
+    """Yield each event with what is shown of it; `version` is the skill's before the first.
+
+    That is its sentence, but for rollouts that the gate stopped early: theirs, which commits
+    keep, gives the mean of a part of the items; what is shown is the bound that this sets.
+    """
+    selection = 0
     for event in events:
-        yield event, sentence(event, version)
+        if event.type == "run.started":
+            selection = len(event.data["selection"])
+        words = _stopped(event.data, selection) if event.type == "rollouts.scored" else None
+        yield event, sentence(event, version) if words is None else words
         if event.type == "skill.versioned":
             version = event.data["version"]
 
@@ -58,6 +66,19 @@ def _rollouts(data: Data, version: int | None) -> str:
     gap = "" if asked == done else f", {asked - done} missing"
     means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
     return f"rollouts: {data['purpose']} on {count(asked, 'item')}, {means}{gap}"
+
+
+def _stopped(data: Data, selection: int) -> str | None:
+    """Return what is shown of an evaluation on a part of the `selection` items, else None."""
+    seen = len({row["item"] for row in data["items"]})
+    if data["purpose"] != "selection" or seen >= selection:
+        return None
+    bounds = []
+    for name in ("hard", "soft"):
+        mean = data[f"mean_{name}"]
+        most = selection if mean is None else mean * seen + selection - seen
+        bounds.append(f"{name} at most {score(most / selection)}")
+    return f"rollouts: selection on {seen} of {selection} items, {', '.join(bounds)}"
 
 
 def _budget(data: Data, version: int | None) -> str:

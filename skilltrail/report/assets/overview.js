@@ -8,7 +8,7 @@ function overview(node) {
         newest.length ? learnt(newest) : el("p", { class: "note" }, "No change has been accepted.")),
       el("section", {},
         el("h2", {}, "What to rely on"),
-        trustList(book.trust.filter((row) => row.verdict !== "good" || ["Chain", "Decisions", "Test split", "Coverage"].includes(row.what))),
+        trustList(book.trust.filter((row) => ["note", "bad"].includes(row.verdict) || ["Chain", "Decisions", "Evaluation", "Test split", "Coverage"].includes(row.what))),
         el("p", {}, link("#/trust", "All checks")))));
 }
 
@@ -30,8 +30,8 @@ function learnt(newest) {
 }
 
 function trustList(rows) {
-  const marks = { good: "✓", note: "!", bad: "✗" };
-  const told = { good: "fine", note: "note", bad: "fault" };
+  const marks = { good: "✓", fact: "", note: "!", bad: "✗" };
+  const told = { good: "verified", fact: "not verified", note: "note", bad: "fault" };
   return el("dl", { class: "trust" }, rows.map((row) => el("div", { class: row.verdict },
     el("dt", {}, el("span", { class: "mark", role: "img", "aria-label": told[row.verdict] }, marks[row.verdict]), row.what),
     el("dd", {}, said(row.found)))));

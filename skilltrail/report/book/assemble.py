@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
-from skilltrail.history.log.words import sentence
+from skilltrail.history.log.words import told
 from skilltrail.report.book.cost import cost_rows
 from skilltrail.report.book.facts import Facts
 from skilltrail.report.book.packing import Items, Packer
@@ -57,7 +57,9 @@ def book_of(
         "events": events,
         "scored": scored,
         "trajectories": rollouts.trajectories,
-        "log": [[e.seq, e.type, strings.keep(told)] for e, told in _told(training, evaluation)],
+        "log": [
+            [e.seq, e.type, strings.keep(words)] for e, words in told((*training, *evaluation))
+        ],
         "cost": cost_rows((*training, *evaluation), facts),
         "trust": trust_rows(training, evaluation, numbers, facts.evaluations),
         "runs": list(runs),
@@ -114,13 +116,3 @@ def _items(
         "split": [splits.get(id, "") for id in ids],
         "expected": [None if text is None else strings.add(text) for text in expected],
     }
-
-
-def _told(
-    training: Sequence[Event], evaluation: Sequence[Event]
-) -> Iterator[tuple[Event, str]]:
-    version: int | None = None
-    for event in (*training, *evaluation):
-        yield event, sentence(event, version)
-        if event.type == "skill.versioned":
-            version = event.data["version"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,8 @@ from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.log.events import Event
 from skilltrail.verify.levels import Report, verify_log
 
-GOOD, NOTE, BAD = "good", "note", "bad"
+# Only what was verified here is `good`; a `fact` (a digest, a count) is told, no more.
+GOOD, FACT, NOTE, BAD = "good", "fact", "note", "bad"
 # What a fault of the log itself is about; any other is a decision that does not follow.
 CHAIN = ("newline", "line", "seq", "prev", "form", "document", "end of the log")
 
@@ -21,7 +23,7 @@ def trust_rows(
     numbers: dict[str, Any],
     others: Sequence[Evaluation] = (),
 ) -> list[dict[str, str]]:
-    """Return rows of what, verdict (`good`, `note`, `bad`) and what was found.
+    """Return rows of what, verdict (`good`, `fact`, `note`, `bad`) and what was found.
 
     `others` are the evaluations at hand, of any run: each that opened the test split counts.
     """
@@ -39,9 +41,11 @@ def _rows(
     report = verify_log(data, "events.jsonl", allow_unfinished=True)
     yield _chain(report)
     yield _decisions(report)
-    yield "Run", GOOD, training[-1].id
+    yield "Run", FACT, training[-1].id
     if training[-1].type != "run.finished":
         yield "End", NOTE, "the run has not finished; this is its state so far"
+    if evaluation:
+        yield _evaluated(evaluation, training[-1])
     yield from _splits(training, evaluation)
     yield _coverage(training, evaluation)
     yield from _judged(training, evaluation)
@@ -67,22 +71,42 @@ def _decisions(report: Report) -> tuple[str, str, str]:
     return "Decisions", GOOD, f"{done} checked against the log"
 
 
+def _evaluated(evaluation: Sequence[Event], last: Event) -> tuple[str, str, str]:
+    data = b"".join(event.line + b"\n" for event in evaluation)
+    report = verify_log(data, "evaluation.jsonl", allow_unfinished=True, after=last)
+    if report.faults:
+        return "Evaluation", BAD, f"{len(report.faults)} faults, first: {report.faults[0]}"
+    told = sum(event.type in ("skill.evaluated", "skill.transferred") for event in evaluation)
+    found = f"{len(evaluation)} events go on from the run; means and gains of {told} recomputed"
+    return "Evaluation", GOOD, found
+
+
 def _splits(
     training: Sequence[Event], evaluation: Sequence[Event]
 ) -> Iterator[tuple[str, str, str]]:
     start = training[0].data
-    for split in ("train", "selection"):
-        yield _split(split, start[split])
+    splits = {name: start[name] for name in ("train", "selection")}
     for event in evaluation:
         if event.type == "test.opened":
-            yield _split(event.data["split"], event.data["items"])
+            splits[event.data["split"]] = event.data["items"]
+    for name, rows in splits.items():
+        yield _split(name, rows)
+    for key in ("item", "digest"):
+        known = Counter(value for rows in splits.values() for value in {r[key] for r in rows})
+        twice = [value for value, n in known.items() if n > 1]
+        if twice:
+            told = f"{len(twice)} of {len(known)} stand in two splits, such as {min(twice)}"
+            yield "Splits apart", NOTE, told
+            return
+    sizes = " + ".join(f"{len(rows)} {name}" for name, rows in splits.items())
+    yield "Splits apart", GOOD, f"no item or content stands in two of {sizes}"
 
 
 def _split(name: str, rows: Sequence[Any]) -> tuple[str, str, str]:
     # The same digest as in data/splits/manifest.json, of the items that the run used.
     ordered = sorted(rows, key=lambda row: str(row["item"]))
     frozen = digest("split/1", [row["digest"] for row in ordered])
-    return f"Split {name}", GOOD, f"{len(rows)} items, {frozen[:16]}"
+    return f"Split {name}", FACT, f"{len(rows)} items, {frozen[:16]}"
 
 
 def _openings(
@@ -96,7 +120,7 @@ def _openings(
         )
         return "Test split", NOTE, unseen + (f" ({found})" if found.run else "")
     once = found.run == found.everywhere == 1 and not found.asked and not found.lost
-    return "Test split", GOOD if once else NOTE, str(found)
+    return "Test split", FACT if once else NOTE, str(found)
 
 
 def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[str, str, str]:
@@ -124,7 +148,7 @@ def _gap(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
     if selection is not None and test is not None:
         gap = selection - test
         found = f"{selection:.3f} on selection, {test:.3f} on test ({gap:+.3f})"
-        yield "Selection-to-test gap", GOOD if gap < 0.1 else NOTE, found
+        yield "Selection-to-test gap", FACT if gap < 0.1 else NOTE, found
 
 
 def _departures(training: Sequence[Event]) -> Iterator[tuple[str, str, str]]:
@@ -138,4 +162,4 @@ def _departures(training: Sequence[Event]) -> Iterator[tuple[str, str, str]]:
     if unusable:
         yield "Departure", NOTE, f"{unusable} optimizer replies could not be used"
     if training[0].data["parent"] is not None:
-        yield "Fork", GOOD, f"goes on from event {training[0].data['parent'][:16]}"
+        yield "Fork", FACT, f"goes on from event {training[0].data['parent'][:16]}"
