@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -23,6 +25,7 @@ from skilltrail.core.redact import (
 )
 from skilltrail.models.environ import environment, read_env_file
 from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.probe import probe
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import key_env_of, open_model
 from tests.fault_server import Fault, FaultServer
@@ -83,6 +86,19 @@ def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
         ("run --openai-token plainvalue", "plainvalue"),
         ("GET https://host/v1?alt=json&key=plainvalue&n=1", "plainvalue"),
         ("https://host/blob?sig=a%2Fb%3Dlong&se=1", "long"),
+        ("GET https://host/v1?n=1&api_key=plainvalue", "plainvalue"),
+        ("https://host/v1?access_token=plainvalue#top", "plainvalue"),
+        ("https://host/v1?x&amp;subscription-key=plainvalue", "plainvalue"),
+        ("https://host/b?X-Amz-Signature=plainvalue&n=1", "plainvalue"),
+        (r'api_key="plain\"value"', "plain"),
+        (r'api_key="plain\"value"', "value"),
+        (r"password='plain\\' + 1", "plain"),
+        ('api_key="plainvalue and no end', "plainvalue"),
+        ("password: 'plainvalue and no end", "and no end"),
+        (r"{\"api_key\": \"plainvalue and no end", "and no end"),
+        ('Authorization: Bearer "plainvalue-1"', "plainvalue"),
+        (r"{\"Authorization\": \"Bearer plainvalue-1\"}", "plainvalue"),
+        (r"Bearer \"plainvalue-1\"", "plainvalue"),
         ("-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----", "MIIE"),
         ("-----BEGIN PRIVATE KEY-----\nMIIE cut here", "MIIE"),
     ],
@@ -117,6 +133,61 @@ def test_a_known_value_is_hidden_wherever_it_stands(secret: str) -> None:
     redactor = Redactor([secret])
     shown = json.dumps(redactor.value({"a": [f"x {secret} y"], "b": secret}))
     assert secret not in shown.replace("hidden", "")
+
+
+KEY = "plain-looking/9f21c0+é"
+
+
+@given(st.binary(max_size=7), st.binary(max_size=7))
+def test_a_known_value_is_hidden_in_base64_wherever_it_stands_in_the_text(
+    before: bytes, after: bytes
+) -> None:
+    redactor = Redactor([KEY])
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        coded = encode(before + KEY.encode() + after).decode()
+        for found in (redactor.sure(coded), redactor.text(coded)):
+            assert HIDDEN in found
+            # What is left holds too few bits of the key to tell it.
+            assert len(found.replace(HIDDEN, "")) <= len(coded) - 8 * len(KEY.encode()) // 6 + 3
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        KEY.encode().hex(),
+        KEY.encode().hex().upper(),
+        quote(KEY, safe=""),
+        json.dumps(KEY)[1:-1],
+    ],
+)
+def test_a_known_value_is_hidden_in_the_other_forms_that_texts_write_it_in(form: str) -> None:
+    redactor = Redactor([KEY])
+    assert redactor.sure(f"x{form}y") == redactor.text(f"x{form}y") == f"x{HIDDEN}y"
+
+
+def test_a_value_below_eight_characters_is_hidden_in_messages_and_not_in_data() -> None:
+    redactor = Redactor(["none1"])
+    assert redactor.text("is none1") == f"is {HIDDEN}"
+    assert redactor.sure("is none1") == "is none1"
+
+
+def test_a_key_with_a_line_end_is_hidden_without_it_too() -> None:
+    (value,) = secret_values({"LAB_KEY": "plain-looking\n"})
+    assert Redactor([value]).sure("plain-looking") == HIDDEN
+
+
+def test_a_probe_tells_no_key_that_stands_in_a_model_s_name() -> None:
+    key = "lab-key-that-has-no-known-shape"
+    with FaultServer() as server:
+        options = replace(options_at("chat", server.url), model=f"m-{key}")
+        found = asyncio.run(probe("target", options, {"LAB_KEY": key}))
+    assert found.ok
+    assert key not in str(found)
+    with FaultServer(lambda _: Fault(status=404, body={"error": key})) as server:
+        options = replace(options_at("chat", server.url), model=f"m-{key}")
+        found = asyncio.run(probe("target", options, {"LAB_KEY": key}))
+    assert not found.ok
+    assert key not in str(found)
 
 
 def test_names_of_secrets_are_known_in_every_spelling() -> None:

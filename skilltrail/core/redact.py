@@ -1,15 +1,19 @@
 """Take secrets out of anything before it is shown, logged or stored.
 
-Three nets, always cast before clipping: the values of environment variables that hold keys,
-fields whose name says that they hold one, and text that has a key's shape. Nothing of a secret
-stays, neither its first nor its last letters. Numbers stay, so `token_budget: 5` is readable.
+Three nets, always cast before clipping: the values of environment variables that hold keys (as
+they are, and in base64, hexadecimal and percent signs), fields whose name says that they hold
+one, and text that has a key's shape. Nothing of a secret stays, neither its first nor its last
+letters. Numbers stay, so `token_budget: 5` is readable.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 HIDDEN = "[hidden]"
 
@@ -58,7 +62,6 @@ _SHAPES = re.compile(
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)                   # user:password@ in a URL
-    | (?i:(?<=[?&]key=)|(?<=[?&]sig=)|(?<=[?&]token=))[^\s&\#"'<>]{8,}   # in a query
     | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
     """,
     re.VERBOSE | re.DOTALL,
@@ -68,14 +71,22 @@ _SHAPE_MARKS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox",
     "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=",
 )  # fmt: skip
-_AUTH_HEADER = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{8,}")
+_QUERY = re.compile(
+    r"""(?ix)
+    (?P<name> [?&;] (?:[a-z0-9_.-]*[_.-])? (?:api[_-]?key|key|sig|signature|token|secret
+        |password|passwd|pwd|auth|authorization|credential) =)
+    [^\s&\#"'<>]{8,}"""
+)
+_AUTH_HEADER = re.compile(
+    r"""(?i)(?P<name>\b(?:bearer|basic)\s+(?:\\{0,8}["'])?)[A-Za-z0-9._~+/=-]{8,}"""
+)
 _ASSIGNED = re.compile(
     r"""(?ix)
     (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd
         |access[_-]?token|auth[_-]?token|client[_-]?secret|x-api-key)
         [a-z0-9_-]{0,64} \\{0,8}["']? \s{0,8} [:=] \s{0,8} )
-    (?P<value> (?P<q> \\{1,8}["'] | "{3} ) [^\n]{0,400}? (?P=q)
-        | "[^"]*" | '[^']*' | [^\s,;&"'}]+ )
+    (?P<value> (?P<q> \\{1,8}["'] | "{3} ) (?: [^\n]{0,400}? (?P=q) | [^\n]* )
+        | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | ["'][^\n]* | [^\s,;&"'}]+ )
     """
 )
 _FLAG = re.compile(
@@ -97,28 +108,46 @@ def secret_values(environ: Mapping[str, str], names: Iterable[str] = ()) -> froz
     """Return the values to hide: of variables named in `names` or named like a secret."""
     asked = set(names)
     return frozenset(
-        value
+        value.strip()
         for name, value in environ.items()
-        if (name in asked or holds_secret(name)) and len(value) >= _MIN_VALUE_CHARS
+        if (name in asked or holds_secret(name)) and len(value.strip()) >= _MIN_VALUE_CHARS
     )
+
+
+def forms_of(value: str) -> set[str]:
+    """Return a known value, and other forms that it is written in: JSON, hexadecimal, percent
+    signs, and base64 at each of the three places that a text inside a longer one can have."""
+    data = value.encode("utf-8", "surrogatepass")
+    found = {
+        value,
+        json.dumps(value)[1:-1],
+        data.hex(),
+        data.hex().upper(),
+        quote(value, errors="replace", safe=""),
+    }
+    for before in range(3):
+        # Of the signs at both ends some bits are the neighbours'.
+        first, last = (0, 2, 3)[before], 8 * (before + len(data)) // 6
+        coded = b64encode(bytes(before) + data).decode("ascii")[first:last]
+        found |= {coded, coded.replace("+", "-").replace("/", "_")}
+    return {form for form in found if len(form) >= len(value)}
 
 
 class Redactor:
     """Hides known values and everything that looks like a secret."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        known = sorted({v for v in values if len(v) >= _MIN_VALUE_CHARS}, key=len, reverse=True)
-        self._known = _any_of(known)
-        self._known_long = _any_of([v for v in known if len(v) >= _MIN_SURE_CHARS])
+        known = {value for value in values if len(value) >= _MIN_VALUE_CHARS}
+        sure = {form for v in known if len(v) >= _MIN_SURE_CHARS for form in forms_of(v)}
+        self._known, self._sure = _any_of(known | sure), _any_of(sure)
 
     def text(self, text: str) -> str:
         """Return `text` without secrets. Redact first, clip afterwards."""
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         text = _without_shapes(text)
-        text = _AUTH_HEADER.sub(lambda found: f"{found[1]}{found[2]}{HIDDEN}", text)
-        for pattern in (_ASSIGNED, _FLAG):
-            text = pattern.sub(lambda found: f"{found['name']}{HIDDEN}", text)
+        for pattern in (_AUTH_HEADER, _ASSIGNED, _FLAG):
+            text = pattern.sub(_hidden_value, text)
         return text
 
     def sure(self, text: str) -> str:
@@ -126,8 +155,8 @@ class Redactor:
 
         What merely stands beside a word such as `password` stays: for texts that are data.
         """
-        if self._known_long is not None:
-            text = self._known_long.sub(HIDDEN, text)
+        if self._sure is not None:
+            text = self._sure.sub(HIDDEN, text)
         return _without_shapes(text)
 
     def sure_value(self, value: Any) -> Any:
@@ -157,12 +186,17 @@ class Redactor:
 
 def _without_shapes(text: str) -> str:
     if any(mark in text for mark in _SHAPE_MARKS):
-        return _SHAPES.sub(HIDDEN, text)
+        return _QUERY.sub(_hidden_value, _SHAPES.sub(HIDDEN, text))
     return text
 
 
-def _any_of(texts: list[str]) -> re.Pattern[str] | None:
-    return re.compile("|".join(re.escape(text) for text in texts)) if texts else None
+def _hidden_value(found: re.Match[str]) -> str:
+    return f"{found['name']}{HIDDEN}"
+
+
+def _any_of(texts: set[str]) -> re.Pattern[str] | None:
+    ordered = sorted(texts, key=lambda text: (-len(text), text))
+    return re.compile("|".join(map(re.escape, ordered))) if ordered else None
 
 
 def redact(value: Any, values: Iterable[str] = ()) -> Any:
