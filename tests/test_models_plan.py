@@ -23,7 +23,7 @@ PAID = RoleOptions(backend="openai", model="m", price=PriceOptions(input=1.0, ou
 def test_steps_and_rollouts_follow_from_the_params() -> None:
     params = Params(epochs=2, batch_size=20)
     assert steps_of(params, 60) == 6
-    rows = {(phase, role): (low, high) for phase, role, low, high in call_ranges(params, SIZE)}
+    rows = {(r.phase, r.role): (r.fewest, r.most) for r in call_ranges(params, SIZE)}
     assert rows["baseline", "target"] == (60, 60)
     assert rows["train rollouts", "target"] == (60, 120)
     assert rows["gate", "target"] == (0, 360)
@@ -45,7 +45,7 @@ def test_the_evaluation_on_other_targets_is_foreseen_at_their_own_price() -> Non
     asked = Evaluate(skills=("seed", "best"), split="selection", roles={"wire": other})
     found = forecast(Params(evaluate=asked), SIZE)
     there = found.totals("evaluate.targets.wire")
-    assert (there.calls_low, there.calls_high) == (120, 120)
+    assert (there.calls_low, there.calls_likely, there.calls_high) == (60, 120, 120)
     assert there.usd_high is not None
     assert there.usd_high > 0
     assert found.totals("target").usd_high == 0
@@ -57,9 +57,9 @@ def test_compaction_is_foreseen() -> None:
     params = Params(
         optimizer=Optimizer(backend="openai", model="gpt-4o"), epochs=2, compaction=True
     )
-    rows = {(phase, role): (low, high) for phase, role, low, high in call_ranges(params, SIZE)}
+    rows = {(r.phase, r.role): (r.fewest, r.most) for r in call_ranges(params, SIZE)}
     assert rows["compaction", "target"] == (0, 120)
-    assert rows["compaction", "optimizer"] == (2, 4)
+    assert rows["compaction", "optimizer"] == (0, 4)
 
 
 def test_cost_is_tokens_times_price() -> None:
@@ -89,6 +89,7 @@ def test_tokens_of_a_call_come_from_what_was_recorded() -> None:
     assert measured_tokens([]) is None
     found = measured_tokens([{"input": 10, "output": 2}, {"input": 30, "output": 4}])
     assert found == PerCall((20.0, 3.0), (30.0, 4.0), 2)
+    assert measured_tokens([{}, {"output": 4}]) is None
 
 
 def test_a_probe_says_what_works() -> None:

@@ -100,6 +100,10 @@ class Environment(ABC):
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Judge a trajectory. Pure: same arguments, same score."""
 
+    def most_calls(self) -> int:
+        """Return how often one rollout calls the target at most, failed calls apart."""
+        return 1
+
     def reference(self, item: Item) -> str | None:
         """Return the expected answer for analysts (asked for train items only), or None."""
         return None

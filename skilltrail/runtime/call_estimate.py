@@ -1,15 +1,24 @@
-"""How many calls a run makes, at least and at most: known from its params before any is made.
+"""How many calls a run makes, at least, likely and at most: known from its params before any
+is made.
 
-A candidate that is rejected early costs less than a full evaluation, and what is recorded costs
-nothing; hence ranges.
+At most: every question is put twice (a reply that cannot be used is asked for once more), and
+one about trajectories with ever less of them where a context cannot hold them. A call that is
+made again after a failure of the line is in none of these numbers. At least: what is recorded
+costs nothing, and a candidate is rejected early. Likely: every question once, and gates that
+stop where those of the shipped reference run did (five gates, 204 of 300 rollouts).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from skilltrail.params.fields import Params
+
+_JUDGED_SHARE = 2 / 3
+_ASKED_TWICE = 2
+_SHRUNK = 3 + _ASKED_TWICE  # see `SHRINKS` of the optimizer `llm`
 
 
 @dataclass(frozen=True)
@@ -21,51 +30,76 @@ class Size:
     test: int
 
 
+class Calls(NamedTuple):
+    """How often a phase calls a role; of a target, and of those transferred to, rollouts."""
+
+    phase: str
+    role: str
+    fewest: int
+    likely: int
+    most: int
+
+
 def steps_of(params: Params, train: int) -> int:
     """Return the number of steps of a run over `train` items."""
     return params.epochs * math.ceil(train / (params.batch_size * params.accumulation))
 
 
-def call_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
-    """Return (phase, role, fewest calls, most calls) of every phase."""
-    steps = steps_of(params, size.train)
-    repeats = params.gate.repeats
-    rows = [
-        ("baseline", "target", size.selection * repeats, size.selection * repeats),
-        ("train rollouts", "target", size.train, size.train * params.epochs),
-        ("gate", "target", 0, steps * size.selection * repeats),
-    ]
-    if params.slow_update.enabled and params.epochs > 1:
-        most = (params.epochs - 1) * (2 * params.slow_update.samples + size.selection)
-        rows.append(("slow update", "target", 0, most))
-    if params.compaction:
-        rows.append(("compaction", "target", 0, params.epochs * size.selection * repeats))
-    if params.evaluate.enabled:
-        rows += _evaluation_ranges(params, size)
+def call_ranges(params: Params, size: Size) -> list[Calls]:
+    """Return the calls of every phase."""
+    rows = [*_rollouts(params, size), *_evaluations(params, size)]
     if params.judge.backend != "none":
-        rows += _judge_ranges(rows)
+        rows += _judgements(rows)
     if params.optimizer.backend != "rules":
-        rows += _optimizer_ranges(params, steps, size)
+        rows += _questions(params, size)
+    return [row for row in rows if row.most]
+
+
+def _rollouts(params: Params, size: Size) -> list[Calls]:
+    steps, gate = steps_of(params, size.train), size.selection * params.gate.repeats
+    boundaries = params.epochs - 1
+    all_train = size.train * params.epochs
+    first = params.patience * params.batch_size * params.accumulation
+    least = min(size.train, first) if params.patience else size.train
+    compared, extra = 2 * min(params.slow_update.samples, size.train), 0
+    if params.slow_update.pairs == "changed":
+        extra = min(params.slow_update.max_extra, 2 * size.train - compared)
+    rows = [
+        Calls("baseline", "target", gate, gate, gate),
+        Calls("train rollouts", "target", least, all_train, all_train),
+        _gates("gate", steps, gate),
+    ]
+    if params.slow_update.enabled or params.meta_skill.enabled:
+        most = boundaries * (compared + extra)
+        rows.append(Calls("comparison", "target", 0, boundaries * compared, most))
+    if params.slow_update.enabled:
+        rows.append(_gates("slow update", boundaries, gate))
+    if params.compaction:
+        rows.append(_gates("compaction", params.epochs, gate))
     return rows
 
 
-def _judge_ranges(rollouts: list[tuple[str, str, int, int]]) -> list[tuple[str, str, int, int]]:
-    """Return the judge's part of each phase: none where rules score all of it, at most two
-    calls a rollout. Equal answers to an item are judged once."""
-    most: dict[str, int] = {}
-    for phase, _, _, high in rollouts:
-        most[phase] = most.get(phase, 0) + 2 * high
-    return [(phase, "judge", 0, high) for phase, high in most.items()]
+def _gates(phase: str, count: int, rollouts: int) -> Calls:
+    return Calls(
+        phase, "target", 0, count * math.ceil(rollouts * _JUDGED_SHARE), count * rollouts
+    )
 
 
-def _evaluation_ranges(params: Params, size: Size) -> list[tuple[str, str, int, int]]:
-    asked = params.evaluate
-    splits = {"train": size.train, "selection": size.selection, "test": size.test}
-    items = sum(splits.values()) if asked.split == "all" else splits[asked.split]
+def _evaluations(params: Params, size: Size) -> list[Calls]:
+    asked, sizes = params.evaluate, vars(size)
+    if not asked.enabled:
+        return []
+    items = sum(sizes.values()) if asked.split == "all" else sizes[asked.split]
+    fresh = size.test if asked.split in ("test", "all") else 0  # others may be recorded
     named = len(asked.skills)
-    low, high = (named, named) if named else (1, 3)  # seed, best and last may be one text
-    roles = ["target", *map(transfer_role, asked.roles)]
-    return [("evaluate", role, low * items, high * items) for role in roles]
+    # Seed, best and last may be one text, and best and last mostly are.
+    low, likely, high = (min(named, 1), named, named) if named else (1, 2, 3)
+    at_home = Calls("evaluate", "target", low * fresh, likely * items, high * items)
+    elsewhere = [
+        Calls("evaluate", transfer_role(name), low * items, likely * items, high * items)
+        for name in asked.roles
+    ]
+    return [at_home, *elsewhere]
 
 
 def transfer_role(name: str) -> str:
@@ -73,35 +107,63 @@ def transfer_role(name: str) -> str:
     return f"evaluate.targets.{name}"
 
 
-def _optimizer_ranges(
-    params: Params, steps: int, size: Size
-) -> list[tuple[str, str, int, int]]:
+def _judgements(rollouts: list[Calls]) -> list[Calls]:
+    """Return the judge's part of each phase: none where rules score all of it. Equal answers
+    to an item are judged once."""
+    likely: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for row in rollouts:
+        likely[row.phase] = likely.get(row.phase, 0) + row.likely
+        most[row.phase] = most.get(row.phase, 0) + _ASKED_TWICE * row.most
+    return [Calls(phase, "judge", 0, likely[phase], most[phase]) for phase in most]
+
+
+def _questions(params: Params, size: Size) -> list[Calls]:
+    steps, boundaries = steps_of(params, size.train), params.epochs - 1
     pooled = min(size.train, params.batch_size * params.accumulation)
-    analysts = math.ceil(pooled / params.reflect.minibatch_size) + 1
-    merges, groups = 0, analysts
-    while groups > 1:
-        groups = math.ceil(groups / params.merge_batch_size)
-        merges += groups
-    rows = [
-        ("reflect", "optimizer", steps, 2 * steps * analysts),
-        ("merge", "optimizer", 0, 2 * steps * (merges + 1)),
-        ("rank", "optimizer", 0, 2 * steps),
+    analysts = math.ceil(pooled / params.reflect.minibatch_size)
+    if not params.reflect.failure_only and pooled > 1:
+        analysts += 1  # both sides may have a minibatch that is not full
+    merges = 1 + max(
+        _merges(failed, params.merge_batch_size)
+        + _merges(analysts - failed, params.merge_batch_size)
+        for failed in range(analysts + 1)
+    )
+    mode, schedule = params.update_mode, params.lr_schedule
+    whole, rewritten = mode == "full_rewrite_minibatch", mode == "rewrite_from_suggestions"
+    notes = params.skill_aware.enabled and params.skill_aware.consolidate_over > 0
+    sure = 0 if params.reflect.failure_only or params.patience else 1
+    asked = (  # phase, fewest, how often, most calls of one question
+        ("reflect", sure * steps, steps * analysts, _SHRUNK),
+        ("merge", 0, steps * merges, _ASKED_TWICE),
+        ("budget", 0, steps * (schedule == "autonomous" and not whole), _ASKED_TWICE),
+        ("rank", 0, steps * (schedule != "none" and not whole), _ASKED_TWICE),
+        (
+            "rewrite",
+            0,
+            steps * rewritten,
+            _ASKED_TWICE,
+        ),
+        ("consolidate", 0, steps * notes, _ASKED_TWICE),
+        ("slow update", 0, boundaries * params.slow_update.enabled, _SHRUNK),
+        ("meta skill", 0, boundaries * params.meta_skill.enabled, _SHRUNK),
+        ("compaction", 0, params.epochs * params.compaction, _ASKED_TWICE),
+    )
+    return [
+        Calls(phase, "optimizer", fewest, times, each * times)
+        for phase, fewest, times, each in asked
     ]
-    boundaries = max(0, params.epochs - 1)
-    for enabled, name in (
-        (params.slow_update.enabled, "slow update"),
-        (params.meta_skill.enabled, "meta skill"),
-    ):
-        if enabled and boundaries:
-            rows.append((name, "optimizer", 0, 2 * boundaries))
-    if params.compaction:
-        rows.append(("compaction", "optimizer", params.epochs, 2 * params.epochs))
-    return rows
+
+
+def _merges(patches: int, size: int) -> int:
+    """Return how many groups are merged until of so many patches one is left."""
+    groups = 0
+    while patches > 1:
+        patches = math.ceil(patches / size)
+        groups += patches
+    return groups
 
 
 def most_rollouts(params: Params, size: Size) -> int:
     """Return how many rollouts of the target a training makes at most."""
-    ranges = call_ranges(params, size)
-    return sum(
-        high for phase, role, _, high in ranges if role == "target" and phase != "evaluate"
-    )
+    return sum(row.most for row in _rollouts(params, size))

@@ -15,12 +15,13 @@ from typing import Any
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.rollout import Counter, Rollouts
-from skilltrail.models.client.prices import price_of
+from skilltrail.models.client.prices import cost_usd, price_of
 from skilltrail.models.environ import redactor
 from skilltrail.models.judge import Judge, read_rubric
 from skilltrail.models.protocol import Model, Reply
-from skilltrail.models.registry import key_env_of, open_model
+from skilltrail.models.registry import key_env_of, open_model, warning_of
 from skilltrail.params.fields import Params
+from skilltrail.runtime.console import say
 from skilltrail.runtime.preflight import refuse_left_behind
 from skilltrail.runtime.progress import Progress
 from skilltrail.runtime.recorded import StoredCalls
@@ -96,9 +97,8 @@ class Session:
             self.count_reply(reply, reused=reused, role="judge")
 
     def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
-        """Return the US dollars that a call of `role` cost, None when its price is unknown."""
-        price = price_of(role, getattr(self.params, role))
-        return None if price is None else float(price.cost(usage))
+        """Return the US dollars that a call of `role` cost, None where nobody knows."""
+        return cost_usd(price_of(role, getattr(self.params, role)), usage)
 
     def report(self, kind: str, details: Mapping[str, Any]) -> None:
         """Write what is not an event to the operations log."""
@@ -126,6 +126,10 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     env = environment_of(params)
     hidden = redactor(names=key_names(params))
     ops = Ops(place.state / "ops.jsonl", hidden.text)
+    roles = {"target": params.target, "optimizer": params.optimizer, "judge": params.judge}
+    for role, options in roles.items():
+        if (warning := warning_of(role, options)) is not None:
+            say(f"warning: {warning}")
     started = time.monotonic()
     kept = FactStore.open(place.root, ops, hide=hidden.sure_value)
     with kept as store, Progress(section) as progress:

@@ -22,7 +22,7 @@ from skilltrail.core.share import share_of
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts
-from skilltrail.models.client.prices import price_of
+from skilltrail.models.client.prices import cost_usd, price_of
 from skilltrail.models.registry import open_model
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
@@ -46,8 +46,7 @@ class Counter:
         elif reused:
             meter.reused("target", trajectory.usage)
         else:
-            price = price_of(self.role, self.options)
-            cost = None if price is None else float(price.cost(trajectory.usage))
+            cost = cost_usd(price_of(self.role, self.options), trajectory.usage)
             meter.made("target", trajectory.usage, cost)
         self.session.progress.rollout()
 

@@ -1,22 +1,28 @@
 """What a run will cost before anything is spent: calls, tokens and money, as ranges.
 
-Upper bounds follow from the params alone. Lower bounds say what a run cannot do without: a
-candidate that is rejected early costs less than a full evaluation, and what is recorded costs
-nothing. Tokens of a call come from recorded rollouts, else from what is typical.
+Upper bounds of calls follow from the params alone, as do likely numbers; lower bounds say what
+a run cannot do without (see `skilltrail.runtime.call_estimate`). Tokens of a call come from
+recorded rollouts, else from what is typical: they are no bounds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from skilltrail.models.client.prices import price_of
 from skilltrail.models.registry import warning_of
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.runtime.call_estimate import Size, call_ranges, steps_of, transfer_role
+from skilltrail.runtime.call_estimate import (
+    Calls,
+    Size,
+    call_ranges,
+    steps_of,
+    transfer_role,
+)
 
 # Tokens a call where nothing is recorded yet: (input, output), low and high.
 _TYPICAL = {
@@ -28,7 +34,7 @@ _TYPICAL = {
 
 @dataclass(frozen=True)
 class PerCall:
-    """Tokens of one call: low and high, each (input, output)."""
+    """Tokens of one call, or of one recorded rollout: low and high, each (input, output)."""
 
     low: tuple[float, float]
     high: tuple[float, float]
@@ -42,10 +48,13 @@ class Phase:
     phase: str
     role: str
     calls_low: int
+    calls_likely: int
     calls_high: int
     tokens_low: int
+    tokens_likely: int
     tokens_high: int
     usd_low: float | None
+    usd_likely: float | None
     usd_high: float | None
 
 
@@ -61,20 +70,14 @@ class Forecast:
         """Return the sum of a role's lines."""
         rows = [phase for phase in self.phases if phase.role == role]
 
-        def money(values: list[float | None]) -> float | None:
-            known = [value for value in values if value is not None]
-            return math.fsum(known) if len(known) == len(values) else None
+        def total(name: str) -> Any:
+            values = [getattr(row, name) for row in rows]
+            if None in values:
+                return None
+            return math.fsum(values) if name.startswith("usd") else sum(values)
 
-        return Phase(
-            "total",
-            role,
-            sum(row.calls_low for row in rows),
-            sum(row.calls_high for row in rows),
-            sum(row.tokens_low for row in rows),
-            sum(row.tokens_high for row in rows),
-            money([row.usd_low for row in rows]),
-            money([row.usd_high for row in rows]),
-        )
+        names = [each.name for each in fields(Phase)[2:]]
+        return Phase("total", role, *map(total, names))
 
 
 def roles_of(params: Params) -> dict[str, RoleOptions]:
@@ -85,40 +88,54 @@ def roles_of(params: Params) -> dict[str, RoleOptions]:
 
 
 def forecast(
-    params: Params, size: Size, measured: Mapping[str, PerCall] | None = None
+    params: Params,
+    size: Size,
+    measured: Mapping[str, PerCall] | None = None,
+    most_calls: int = 1,
 ) -> Forecast:
     """Return the forecast of a run that starts with nothing recorded.
 
-    `measured`: tokens of a call by role, from recorded facts.
+    Args:
+        measured: tokens of a call (of a target: of a rollout) by role, from recorded facts.
+        most_calls: calls of the target in one rollout at most.
     """
     found = {} if measured is None else measured
     roles = roles_of(params)
     phases = []
-    for phase, role, low, high in call_ranges(params, size):
-        kind = role if role in _TYPICAL else "target"
-        each = found.get(kind, PerCall(*_TYPICAL[kind]))
-        phases.append(_priced(phase, role, low, high, each, roles[role]))
+    for row in call_ranges(params, size):
+        kind = row.role if row.role in _TYPICAL else "target"
+        turns = most_calls if kind == "target" else 1
+        each = found.get(kind, _typical(kind, roles[row.role].max_tokens))
+        phases.append(_priced(row, each, roles[row.role], turns))
     plan = Forecast(steps_of(params, size.train), tuple(phases), ())
     return Forecast(plan.steps, plan.phases, tuple(_warnings(plan, roles, params, size)))
 
 
-def _priced(
-    phase: str, role: str, low: int, high: int, each: PerCall, options: RoleOptions
-) -> Phase:
-    price = price_of(role, options)
+def _typical(kind: str, cap: int | None) -> PerCall:
+    low, (sent, back) = _TYPICAL[kind]
+    return PerCall(low, (sent, back if cap is None else max(back, cap)))
 
-    low_in, low_out = (round(low * tokens) for tokens in each.low)
-    high_in, high_out = (round(high * tokens) for tokens in each.high)
-    return Phase(
-        phase,
-        role,
-        low,
-        high,
-        round(low * sum(each.low)),
-        round(high * sum(each.high)),
-        None if price is None else float(price.cost({"input": low_in, "output": low_out})),
-        None if price is None else float(price.most(high_in, high_out)),
-    )
+
+def _priced(row: Calls, each: PerCall, options: RoleOptions, turns: int) -> Phase:
+    """Return the line of a phase; a recorded rollout counts with all of its turns."""
+    price, of_rollout = price_of(row.role, options), each.recorded > 0
+    middle = each.low if of_rollout else tuple(map(_middle, each.low, each.high))
+    calls = (row.fewest, row.likely * turns, row.most * turns)
+    times = (row.fewest, row.likely, row.most) if of_rollout else calls
+    tokens = [
+        [round(count * part) for part in parts]
+        for count, parts in zip(times, (each.low, middle, each.high), strict=True)
+    ]
+    usd: tuple[float | None, ...] = (None, None, None)
+    if price is not None:
+        low, likely, high = tokens
+        costs = [price.cost({"input": sent, "output": back}) for sent, back in (low, likely)]
+        usd = tuple(map(float, (*costs, price.most(*high))))
+    return Phase(row.phase, row.role, *calls, *map(sum, tokens), *usd)
+
+
+def _middle(low: float, high: float) -> float:
+    return math.sqrt(low * high)  # these differ by an order of magnitude
 
 
 def _warnings(

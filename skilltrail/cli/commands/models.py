@@ -12,7 +12,7 @@ from skilltrail.cli.commands.forecast import Forecast, PerCall, Phase, forecast,
 from skilltrail.cli.commands.params import SET_PARAM
 from skilltrail.data.freeze import split_sizes
 from skilltrail.history.log.log import read_log
-from skilltrail.models.client.prices import require_price
+from skilltrail.models.client.prices import is_known, require_price
 from skilltrail.params.fields import Params
 from skilltrail.runtime.call_estimate import Size, transfer_role
 from skilltrail.runtime.console import emit, emit_json, say, table
@@ -44,16 +44,19 @@ def plan(
     if not allow_unpriced:
         for role in used_roles(params):
             require_price(role, roles_of(params)[role])
-    sizes = split_sizes(params, environment_of(params), place.workspace)
+    env = environment_of(params)
+    sizes = split_sizes(params, env, place.workspace)
     size = Size(sizes["train"], sizes["selection"], sizes["test"])
     measured = measured_tokens(recorded_usages(place))
-    found = forecast(params, size, {} if measured is None else {"target": measured})
+    known = {} if measured is None else {"target": measured}
+    found = forecast(params, size, known, env.most_calls())
     if as_json:
         emit_json(to_json(found, params))
         return
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
     emit(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
+    emit("Each cell: at least, likely, at most; a call made again after a failure is apart")
     table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
     for warning in found.warnings:
         say(f"warning: {warning}")
@@ -84,19 +87,15 @@ def to_json(found: Forecast, params: Params) -> dict[str, Any]:
 def shown(row: Phase) -> tuple[str, str, str, str, str]:
     """Return a row of the table."""
     usd = "unknown"
-    if row.usd_low is not None and row.usd_high is not None:
-        usd = _range(f"{row.usd_low:.2f}", f"{row.usd_high:.2f}")
-    return (
-        row.phase,
-        row.role,
-        _range(f"{row.calls_low}", f"{row.calls_high}"),
-        _range(f"{row.tokens_low}", f"{row.tokens_high}"),
-        usd,
-    )
+    if row.usd_high is not None:
+        usd = _range(f"{one:.2f}" for one in (row.usd_low, row.usd_likely, row.usd_high))
+    calls = _range(map(str, (row.calls_low, row.calls_likely, row.calls_high)))
+    tokens = _range(map(str, (row.tokens_low, row.tokens_likely, row.tokens_high)))
+    return row.phase, row.role, calls, tokens, usd
 
 
-def _range(low: str, high: str) -> str:
-    return low if low == high else f"{low} to {high}"
+def _range(words: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(words))
 
 
 def recorded_usages(place: Place) -> list[Mapping[str, int]]:
@@ -116,8 +115,8 @@ def recorded_usages(place: Place) -> list[Mapping[str, int]]:
 
 
 def measured_tokens(usages: Iterable[Mapping[str, int]]) -> PerCall | None:
-    """Return tokens of a call as recorded: the mean, and the largest as the high end."""
-    found = [(u.get("input", 0), u.get("output", 0)) for u in usages]
+    """Return tokens of a rollout as recorded: the mean, and the largest as the high end."""
+    found = [(u["input"], u["output"]) for u in usages if is_known(u)]
     if not found:
         return None
     inputs, outputs = zip(*found, strict=True)

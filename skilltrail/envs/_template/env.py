@@ -56,6 +56,9 @@ class Template(Environment):
         """Return what may not stand in two splits."""
         return str(item.input["question"])
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask once; `ask` has a form for completion models and one for chat models."""
         return await ask(self._question(item), skill, target, self.params.limits.turns)

@@ -99,6 +99,9 @@ class Alfworld(Environment):
         """Return the game's digest and task: what may not stand in two splits."""
         return f"{item.input['game']}\n{item.input['task'] or ''}"
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Play one game to its end or to the last step.
 

@@ -78,6 +78,9 @@ class DocVqa(Environment):
         """Return question and image: what may not stand in two splits."""
         return f"{item.input['question']}\n{item.input['image']}"
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask about the page, shown as image or as text.
 

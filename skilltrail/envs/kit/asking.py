@@ -7,7 +7,6 @@ review of the answer, and the last answer counts.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -85,11 +84,10 @@ def ending_of(reply: Reply) -> str:
 
 
 def total_usage(replies: list[Reply]) -> dict[str, int]:
-    """Return the token counts summed over replies."""
-    total: Counter[str] = Counter()
-    for reply in replies:
-        total.update(reply.usage)
-    return dict(total)
+    """Return the token counts summed over replies; one that a reply does not know is none."""
+    first, *others = [reply.usage for reply in replies] or [{}]
+    shared = [name for name in first if all(name in other for other in others)]
+    return {name: first[name] + sum(other[name] for other in others) for name in shared}
 
 
 def system_text(skill: str) -> str:

@@ -46,6 +46,9 @@ class PassageQa(Environment):
         """Return question and context: what may not stand in two splits."""
         return f"{item.input['question']}\n{item.input['context']}"
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask; a completion model goes on after the prompt up to the end of the line."""
         return await ask(self.question(item), skill, target, self.params.limits.turns)

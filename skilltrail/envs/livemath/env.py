@@ -81,6 +81,9 @@ class LiveMath(Environment):
         texts = sorted(words for _, words in item.input["choices"])
         return "\n".join([item.input["question"], *texts])
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask for the label."""
         return await ask(self._question(item), skill, target, self.params.limits.turns)

@@ -108,6 +108,10 @@ class OfficeQa(Environment):
         """Return the question: what may not stand in two splits."""
         return str(item.input["question"])
 
+    def most_calls(self) -> int:
+        limits = self.params.limits
+        return int(max(limits.turns, limits.tool_turns + 1))
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Search the files with tools, or answer from the oracle page or from nothing."""
         if "files" in item.input:

@@ -90,6 +90,9 @@ class Qa(Environment):
         choices = sorted(words for _, words in item.input.get("choices", []))
         return "\n".join([item.input["question"], item.input.get("context", ""), *choices])
 
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask for an answer, or for a whole reply where the scorer reads one."""
         whole = "reply" in item.input

@@ -131,6 +131,10 @@ class Spreadsheet(Environment):
         digests = " ".join(case["sha256"] for case in item.input["cases"])
         return f"{item.input['instruction']}\n{item.input['answer_position']}\n{digests}"
 
+    def most_calls(self) -> int:
+        alone = self.params.agent in ("single", "exec")
+        return 1 if alone else int(self.params.limits.turns)
+
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Let the agent write a program, run it on every case and keep the answer cells.
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from skilltrail.core.errors import BudgetError, ParamError
-from skilltrail.models.client.prices import Price
+from skilltrail.models.client.prices import Price, is_known
 from skilltrail.models.protocol import Decoding, Model, Reply, Request
 from skilltrail.params.model_options import BudgetOptions
 
@@ -25,11 +25,6 @@ _PER_IMAGE_TOKENS = 16_384  # above the largest published count for one image
 
 
 UNUSED: Mapping[str, int] = {"input": 0, "output": 0}
-
-
-def is_known(usage: Mapping[str, int]) -> bool:
-    """Return whether a usage tells both sides of a call."""
-    return "input" in usage and "output" in usage
 
 
 @dataclass(frozen=True)

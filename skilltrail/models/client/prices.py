@@ -64,6 +64,18 @@ class Price:
 FREE = Price.of(0, 0, 0)
 
 
+def is_known(usage: Mapping[str, int]) -> bool:
+    """Return whether a usage tells both sides of a call."""
+    return "input" in usage and "output" in usage
+
+
+def cost_usd(price: Price | None, usage: Mapping[str, int]) -> float | None:
+    """Return the USD that a usage costs, None where the price or the usage is not known."""
+    if price is None or (price != FREE and not is_known(usage)):
+        return None
+    return float(price.cost(usage))
+
+
 @lru_cache(maxsize=1)
 def price_table() -> dict[str, Price]:
     """Return the shipped price list by model name."""
