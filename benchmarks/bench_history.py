@@ -27,7 +27,6 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "tests")]
 
 from history_world import World  # noqa: E402
 
-import skilltrail.verify.rules  # noqa: E402
 from skilltrail.history.ask.audit import audit_version  # noqa: E402
 from skilltrail.history.ask.audit_record import LogOnly  # noqa: E402
 from skilltrail.history.ask.audit_text import audit_text  # noqa: E402
@@ -38,9 +37,8 @@ from skilltrail.history.log.events import Event  # noqa: E402
 from skilltrail.history.log.log import follow, scan_log  # noqa: E402
 from skilltrail.history.log.recorder import Recorder  # noqa: E402
 from skilltrail.history.log.run_log import Story  # noqa: E402
-from skilltrail.verify.levels import verify_log  # noqa: E402
+from skilltrail.verify.log import verify_log  # noqa: E402
 
-assert skilltrail.verify.rules  # its import registers the checks
 T = TypeVar("T")
 EVENTS_AN_EPOCH = 50  # six steps, at the least
 WANTED = {"append and commit": 500.0, "replay": 1.0, "verify": 10.0, "audit": 0.5, "blame": 0.5}

@@ -76,7 +76,7 @@ COMMANDS = [
     ["diff", "v0", "last"],
     ["replay", "--version", "last", "--json"],
     ["runs"],
-    ["verify"],
+    ["verify", "--allow-absent", "log", "--allow-absent", "facts"],
 ]
 
 

@@ -14,13 +14,10 @@ from test_history_verify import Log, data_of, forged
 from test_method import WORDS, Whole, run_whole
 from test_rules_modes import run_rules
 
-import skilltrail.verify.rules
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Event, parse_event
-from skilltrail.verify.levels import verify_log
-from skilltrail.verify.replay_check import Differs, Echo
-
-assert skilltrail.verify.rules  # its import registers the checks
+from skilltrail.verify.log import verify_log
+from skilltrail.verify.rerun import ComparingRecorder, EventMismatch
 
 MODES = ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]
 SLOW = {"slow_update": {"enabled": True, "samples": 4}}
@@ -108,11 +105,11 @@ def level_that_names(events: Log, changed: bytes) -> str:
     if verify_log(changed, "log").faults:
         return "log"
     lines = changed.split(b"\n")[:-1]
-    echo = Echo(reread(lines))
+    recorder = ComparingRecorder(reread(lines))
     try:
         for event in events:
-            echo.append(event.type, event.data)
-    except Differs:
+            recorder.append(event.type, event.data)
+    except EventMismatch:
         return "facts"
     return "none"
 

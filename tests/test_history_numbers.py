@@ -97,10 +97,9 @@ REPLAYED = """
 import sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
-import skilltrail.verify.rules
 from skilltrail.history.log.log import scan_log
 from skilltrail.history.log.replay import versions
-from skilltrail.verify.levels import verify_log
+from skilltrail.verify.log import verify_log
 path = Path(sys.argv[1])
 found = versions(scan_log(path))
 assert not verify_log(path.read_bytes(), path.name).faults

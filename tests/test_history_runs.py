@@ -15,9 +15,9 @@ import pytest
 from history_world import SEED_SKILL, LinesEnvironment, World, items_of
 from test_history_commits import git, project
 from test_history_verify import data_of, first, forged
+from verify_world import evidence_of
 
 from skilltrail.core.errors import FaultError, UsageError
-from skilltrail.core.item import Item
 from skilltrail.history.ask.comparable import scores_under, seed_and_best
 from skilltrail.history.ask.compare import compare_runs
 from skilltrail.history.ask.differences import in_words, shared_prefix, skill_diff
@@ -31,10 +31,10 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow, read_log
 from skilltrail.history.log.run_log import Story
 from skilltrail.store.facts import FactStore
-from skilltrail.verify.anchor import find_anchor
-from skilltrail.verify.levels import verify_log
-from skilltrail.verify.replay_check import Differs, Echo
-from skilltrail.verify.rescore import rescored
+from skilltrail.verify.anchored import training_commits
+from skilltrail.verify.facts import rollouts
+from skilltrail.verify.log import verify_log
+from skilltrail.verify.rerun import ComparingRecorder, EventMismatch
 
 BASE = {"epochs": 1, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 
@@ -395,33 +395,33 @@ def test_the_ref_catches_a_change_that_kept_every_hash_right(
 ) -> None:
     events = runs["main"]
     project(repo, events, "main")
-    assert find_anchor(door_of(repo), events).ref == "refs/evolution/main"
+    held = training_commits(evidence_of(repo, events, LinesEnvironment()))
+    assert (held.done, held.faults) == (len(events), ())
+    assert held.note.startswith("refs/evolution/main")
     at = first(events, "rollouts.scored", purpose="train")
     log = forged(events, at, swap_train_scores)
     assert verify_log(log, "log").faults == []
-    anchor = find_anchor(door_of(repo), reread(repo, log))
-    assert [(fault.seq, fault.level) for fault in anchor.faults] == [(at + 1, "anchored")]
+    check = training_commits(evidence_of(repo, reread(repo, log), LinesEnvironment()))
+    assert [(fault.seq, fault.level) for fault in check.faults] == [(at + 1, "anchored")]
+    assert check.done == at
 
 
 def test_the_facts_catch_it_too(tmp_path: Path) -> None:
     store = FactStore.open(tmp_path)
     events = World(n_train=8, n_selection=4, params=BASE, store=store).run(tmp_path).events
-    items: dict[str, Sequence[Item]] = {
-        "train": items_of("train", 8),
-        "selection": items_of("selection", 4),
-    }
+    items = [*items_of("train", 8), *items_of("selection", 4)]
     env = LinesEnvironment()
-    number, faults = rescored(events, store, env, items)
-    assert (number > 12, faults) == (True, [])
+    check = rollouts(evidence_of(tmp_path, events, env, items))
+    assert (check.done > 12, check.whole, check.faults) == (True, True, ())
     at = first(events, "rollouts.scored", purpose="train")
     changed = reread(tmp_path, forged(events, at, swap_train_scores))
-    _, faults = rescored(changed, store, env, items)
+    faults = rollouts(evidence_of(tmp_path, changed, env, items)).faults
     assert {(fault.seq, fault.level) for fault in faults} == {(at + 1, "facts")}
     assert len(faults) == 2
-    # An item that is another one by now is passed over, not called a fault.
-    items["train"] = tuple(replace(item, gold="new") for item in items["train"])
-    number_now, faults = rescored(changed, store, env, items)
-    assert (number_now < number, faults) == (True, [])
+    # An item that is another one by now is not checked, and is no fault.
+    now = [replace(item, gold="new") for item in items[:8]] + items[8:]
+    less = rollouts(evidence_of(tmp_path, changed, env, now))
+    assert (less.done < check.done, less.of, less.faults) == (True, check.of, ())
 
 
 def test_a_damaged_commit_chain_is_named(repo: Path, runs: dict[str, list[Event]]) -> None:
@@ -443,9 +443,9 @@ def test_the_loop_told_again_is_held_against_every_event(
 ) -> None:
     events = runs["main"]
     world = World(n_train=12, n_selection=6, params=BASE)
-    echo = Echo(events)
-    asyncio.run(world.train(echo))
-    assert echo.events == events
+    recorder = ComparingRecorder(events)
+    asyncio.run(world.train(recorder))
+    assert recorder.events == events
     at = first(events, "patch.proposed")
 
     def change(data: dict[str, object]) -> None:
@@ -453,6 +453,6 @@ def test_the_loop_told_again_is_held_against_every_event(
 
     changed = reread(tmp_path, forged(events, at, change))
     assert verify_log(data_of(changed), "log").faults == []  # beyond the log
-    with pytest.raises(Differs) as found:
-        asyncio.run(world.train(Echo(changed)))
+    with pytest.raises(EventMismatch) as found:
+        asyncio.run(world.train(ComparingRecorder(changed)))
     assert found.value.told.seq == at + 1

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from null_store import NullStore
 from role_options import KEYS, options_at
+from verify_world import told_again, verified
 
 from skilltrail.cli.commands.forecast import forecast
 from skilltrail.cli.commands.probes import probe_checks
 from skilltrail.cli.main import run
 from skilltrail.core.errors import BudgetError, IncompleteError, ParamError
 from skilltrail.core.score import Outcome, Score
-from skilltrail.history.log.events import make_event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.words import sentence
 from skilltrail.models.errors import ModelConfigError, Unjudged
@@ -29,9 +29,9 @@ from skilltrail.models.registry import open_model
 from skilltrail.report.book.trust import trust_rows
 from skilltrail.runtime.call_estimate import Size
 from skilltrail.runtime.evaluation import main as evaluate
-from skilltrail.runtime.workspace import environment_of, load_params
+from skilltrail.runtime.workspace import load_params
 from skilltrail.store.facts import FactStore
-from skilltrail.verify.rescore import rescored
+from skilltrail.verify.result import Level
 from stages.split import main as split
 from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault, FaultServer
@@ -158,8 +158,8 @@ def test_a_run_learns_what_the_judge_wants_and_marks_its_scores(
     (trust,) = [r for r in trust_rows(training, [], numbers) if r["what"] == "Scores"]
     assert trust["found"].startswith(f"{len(world.rows)} of {len(world.rows)} were given by")
     monkeypatch.delenv("LAB_KEY")  # an auditor has none
-    assert run(["verify"]) == 0
-    assert "rollouts rescored; every event told again" in capsys.readouterr().out
+    assert run(["verify", "--allow-absent", "anchored"]) == 0
+    assert "facts     checked" in capsys.readouterr().out
     usage = json.loads((world.folder / ".skilltrail/usage.json").read_text("utf-8"))
     made = usage["train"]["judge"]["made"] + usage["evaluate"]["judge"]["made"]
     assert (usage["total"]["judge"]["made"], made) == (len(world.judge.calls),) * 2
@@ -284,34 +284,22 @@ def test_rescoring_finds_a_row_that_its_judgement_does_not_support(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_stages(world.folder, monkeypatch)
-    events = [
-        make_event(e["type"], e["data"], seq=e["seq"], prev=e["prev"]) for e in world.events[:3]
-    ]
-    env = environment_of(load_params(world.folder))
-    items = {
-        name: [env.parse(row, None) for row in records(world.folder, name)]  # type: ignore[arg-type]
-        for name in ("train", "selection")
-    }
-    with FactStore.open(world.folder) as store:
-        assert rescored(events, store, env, items) == (4, [])
-        rows = [dict(row) for row in events[2].data["items"]]
+    path = world.folder / "skills/events.jsonl"
+
+    def change(data: dict[str, Any]) -> None:
+        rows = data["items"]
         rows[0]["soft"] = 0.9
         rows[1]["judgement"] = rows[2]["judgement"]
         del rows[3]["judgement"]
-        forged = make_event(
-            "rollouts.scored", {**events[2].data, "items": rows}, seq=3, prev=events[1].id
-        )
-        _, faults = rescored([*events[:2], forged], store, env, items)
+
+    events = told_again(read_log(path), 2, change)
+    path.write_bytes(b"".join(event.line + b"\n" for event in events))
+    faults = [f for f in verified(world.folder).faults if f.level is Level.FACTS]
     assert {fault.what for fault in faults} >= {
         "soft of item selection-0",
         "judgement of item selection-1",
         "soft of item selection-3",
     }
-
-
-def records(folder: Path, name: str) -> list[dict[str, Any]]:
-    text = (folder / f"data/small/{name}.jsonl").read_text("utf-8")
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_the_judge_has_a_budget_of_its_own(

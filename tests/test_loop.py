@@ -16,7 +16,7 @@ from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.facts import FactStore
-from skilltrail.verify.levels import verify_log
+from skilltrail.verify.log import verify_log
 
 assert skilltrail.verify.rules  # its import registers the checks
 

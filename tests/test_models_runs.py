@@ -76,7 +76,7 @@ def test_a_run_through_faults_is_the_undisturbed_run(
     judged = [e["data"] for e in events_of(rough) if e["type"] == "rollouts.scored"]
     assert {row["outcome"] for data in judged for row in data["items"]} == {"scored"}
     assert any(e["type"] == "gate.judged" for e in events_of(rough))
-    assert run(["verify"]) == 0
+    assert run(["verify", "--allow-absent", "anchored"]) == 0
 
 
 def test_a_run_against_nothing_but_failures_stops_with_the_cause_and_keeps_nothing(
@@ -126,4 +126,4 @@ def test_a_run_over_the_wire_with_a_real_model_is_finished_and_verified(
     assert events[-1]["type"] == "run.finished"
     usage = json.loads((tmp_path / ".skilltrail/usage.json").read_text("utf-8"))
     assert usage["total"]["target"]["tokens"]["input"] > 0
-    assert run(["verify"]) == 0
+    assert run(["verify", "--allow-absent", "anchored"]) == 0

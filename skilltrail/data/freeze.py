@@ -16,7 +16,7 @@ from skilltrail.data.assign import assign, limited, parse_ratio
 from skilltrail.data.find import Source, find_source
 from skilltrail.data.load import Loaded, load_items
 from skilltrail.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
-from skilltrail.data.splits import write_splits
+from skilltrail.data.splits import manifest_of, write_splits
 from skilltrail.data.suspect import DataWarning, cut_contexts, warnings_for
 from skilltrail.envs.protocol import Environment
 from skilltrail.params.fields import Data, Params
@@ -61,6 +61,22 @@ def split(
         DataError: items cannot be read, are too few, or stand in two splits.
         ParamError: a param of `data` that does not fit the items.
     """
+    report, chosen, about = frozen(params, environment, root)
+    write_splits(root, chosen, about)
+    for line in report.lines():
+        say(line)
+    return report
+
+
+def frozen(
+    params: Params, environment: Environment, root: Path
+) -> tuple[SplitReport, dict[str, list[Item]], dict[str, Any]]:
+    """Return what `split` would do, the items of each split, and what the manifest says of
+    them, without writing anything.
+
+    Raises:
+        DataError, ParamError: as `split`.
+    """
     data = params.data
     source, loaded = _load(data, environment, root)
     if source.ready_made:
@@ -88,11 +104,8 @@ def split(
         "overlaps": [overlap.to_json() for overlap in found],
         "warnings": [warning.to_json() for warning in warnings],
     }
-    manifest = write_splits(root, chosen, about)
-    report = SplitReport(manifest, tuple(warnings), tuple(found))
-    for line in report.lines():
-        say(line)
-    return report
+    report = SplitReport(manifest_of(chosen, about), tuple(warnings), tuple(found))
+    return report, chosen, about
 
 
 def split_sizes(params: Params, environment: Environment, root: Path) -> dict[str, int]:

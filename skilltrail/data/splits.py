@@ -38,19 +38,29 @@ def write_splits(
         splits: items by split name, in any order.
         about: what the manifest says besides counts and digests; JSON without paths.
     """
-    manifest: dict[str, Any] = {"v": 1, **about, "splits": {}}
+    manifest = manifest_of(splits, about)
     for name in SPLITS:
         items = sorted(splits[name], key=lambda item: item.id)
         lines = [canonical(item.to_json()) + "\n" for item in items]
         write_atomic(root / FOLDER / f"{name}.jsonl", "".join(lines))
-        manifest["splits"][name] = {
+    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    write_atomic(root / FOLDER / "manifest.json", text)
+    return manifest
+
+
+def manifest_of(
+    splits: Mapping[str, Iterable[Item]], about: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what the manifest of `splits` says; `about` is as in `write_splits`."""
+    counts = {}
+    for name in SPLITS:
+        items = list(splits[name])
+        counts[name] = {
             "items": len(items),
             "groups": len({(item.group is None, item.group or item.id) for item in items}),
             "digest": split_digest(items),
         }
-    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_atomic(root / FOLDER / "manifest.json", text)
-    return manifest
+    return {"v": 1, **about, "splits": counts}
 
 
 def read_manifest(root: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
-from skilltrail.core.canon import digest, text_digest
+from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
@@ -30,7 +30,7 @@ from skilltrail.models.errors import (
 from skilltrail.models.judge import Judge
 from skilltrail.models.protocol import Model
 from skilltrail.params.knob import result_values
-from skilltrail.store.protocol import Store, gap_key
+from skilltrail.store.protocol import Store, gap_key, rollout_key
 
 # These end the run at once: trying further items would only repeat them.
 FATAL = (ModelConfigError, GaveUp, UnseenRequest)
@@ -102,17 +102,9 @@ class Rollouts:
         self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
 
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
-        """Return the fact key: all that determines the rollout, and neither gold nor place."""
-        return digest(
-            "rollout/1",
-            {
-                "agent": self._agent,
-                "item": item.input_digest,
-                "skill": text_digest(skill),
-                "target": dict(self.target.identity),
-                "shown": [self.target.style, sorted(self.target.abilities)],
-                "repeat": repeat,
-            },
+        shown = [self.target.style, sorted(self.target.abilities)]
+        return rollout_key(
+            self._agent, item, text_digest(skill), dict(self.target.identity), shown, repeat
         )
 
     async def all(self, items: Sequence[Item], skill: str, repeats: int = 1) -> list[Rollout]:

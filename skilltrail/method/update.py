@@ -137,4 +137,9 @@ def _too_long(run: Run, candidate: Candidate) -> tuple[str, ...]:
     most, tokens = run.params.max_skill_tokens, count_tokens(candidate.text)
     if not most or tokens <= most or tokens < count_tokens(candidate.parent):
         return ()
-    return (f"{tokens} tokens are more than max_skill_tokens allows ({most})",)
+    return (too_long(tokens, most),)
+
+
+def too_long(tokens: int, most: int) -> str:
+    """Return the fault of a document of `tokens` where `most` are allowed."""
+    return f"{tokens} tokens are more than max_skill_tokens allows ({most})"

@@ -7,13 +7,17 @@ out   reports/out/metrics.json, reports/out/curve.tsv, reports/out/index.html
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 from skilltrail.core.files import write_atomic
+from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
-from skilltrail.report.book import read_facts
+from skilltrail.report.book import Facts, read_facts
 from skilltrail.report.book.cost import totals
-from skilltrail.report.page import page
+from skilltrail.report.book.trust import openings_row
+from skilltrail.report.page import inert, page
 from skilltrail.report.tables import curve, metrics, tsv
 
 OUT = Path("reports/out")
@@ -23,9 +27,38 @@ def build(workspace: Path, root: Path | None = None) -> None:
     """Read the logs of `workspace` and write the report's files; `root` as in `read_facts`."""
     training = read_log(workspace / "skills/events.jsonl")
     evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
-    out = workspace / OUT
+    for path, texts in drawn(workspace, training, evaluation, root).items():
+        write_atomic(workspace / path, next(iter(texts)))
+
+
+def drawn(
+    workspace: Path,
+    training: Sequence[Event],
+    evaluation: Sequence[Event],
+    root: Path | None = None,
+) -> dict[Path, Iterable[str]]:
+    """Return the report's files as text; the exports and splits of `workspace` are read.
+
+    After the first text, which is the file as of now, come those that it may have been before
+    later openings of the test split were known.
+    """
     facts = read_facts(workspace, [*training, *evaluation], root)
     numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
-    write_atomic(out / "metrics.json", json.dumps(numbers, indent=2, sort_keys=True) + "\n")
-    write_atomic(out / "curve.tsv", tsv(curve(training)))
-    write_atomic(out / "index.html", page(training, evaluation, facts))
+    return {
+        OUT / "metrics.json": [json.dumps(numbers, indent=2, sort_keys=True) + "\n"],
+        OUT / "curve.tsv": [tsv(curve(training))],
+        OUT / "index.html": _pages(training, evaluation, facts),
+    }
+
+
+def _pages(
+    training: Sequence[Event], evaluation: Sequence[Event], facts: Facts
+) -> Iterator[str]:
+    now = page(training, evaluation, facts)
+    yield now
+    own = [one for one in facts.evaluations if one.run == training[-1].id]
+    others = [one for one in facts.evaluations if one.run != training[-1].id]
+    row = inert(openings_row(training, evaluation, facts.evaluations))
+    for n, m in product(range(len(own) + 1), range(len(others) + 1)):
+        before = openings_row(training, evaluation, [*own[:n], *others[:m]])
+        yield now.replace(row, inert(before), 1)

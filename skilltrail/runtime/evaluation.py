@@ -26,6 +26,7 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
@@ -58,7 +59,7 @@ async def main() -> None:
             [named_skill(workspace, name) for name in wanted.skills] or skills_of(training),
             wanted.roles,
         )
-        gaps = f"evaluate-{training[-1].id[:16]}"
+        gaps = gaps_after(training[-1])
         session.accounts.keep_in(session.place.state / "spent" / f"{gaps}.jsonl")
         async with open_log(session, asked, training) as recorder:
             await evaluate_skills(session, asked, recorder, gaps)
@@ -83,6 +84,11 @@ async def evaluate_skills(
         async with open_rollouts(session, name, options, gaps) as rollouts:
             await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
     recorder.finish()
+
+
+def gaps_after(last: Event) -> str:
+    """Return the name of the gaps in an evaluation of the training that ends with `last`."""
+    return f"evaluate-{last.id[:16]}"
 
 
 def items_of(workspace: Path, split: str) -> list[Item]:

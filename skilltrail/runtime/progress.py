@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from types import TracebackType
 
@@ -154,3 +155,20 @@ def told_time(seconds: float) -> str:
     minutes, rest = divmod(math.ceil(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+@contextmanager
+def counting(name: str, every: int = 500) -> Iterator[Callable[[], None]]:
+    """Yield what counts one thing done; a terminal shows how many, anything else nothing."""
+    done = 0
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"))
+    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=None)
+
+        def tick() -> None:
+            nonlocal done
+            done += 1
+            if done % every == 0:
+                bar.update(task, completed=done)
+
+        yield tick

@@ -6,10 +6,11 @@ experiment loses nothing; the outputs are written at the end. The page is `stage
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from skilltrail.core.canon import digest, text_digest
 from skilltrail.core.errors import SkillError
@@ -158,7 +159,20 @@ def run_name(
     session: Session, train_items: list[Item], selection_items: list[Item], seed_skill: str
 ) -> str:
     """Return the digest (16 hex digits) of all that determines a run's events."""
-    params: Params = session.params
+    judge = None if session.judge is None else session.judge.identity
+    target = dict(session.target.identity)
+    return name_of(session.params, target, judge, train_items, selection_items, seed_skill)
+
+
+def name_of(
+    params: Params,
+    target: Mapping[str, Any],
+    judge: Mapping[str, Any] | None,
+    train_items: Sequence[Item],
+    selection_items: Sequence[Item],
+    seed_skill: str,
+) -> str:
+    """Return a run's name; `target` and `judge` are identities."""
     return digest(
         "run/1",
         {
@@ -166,8 +180,8 @@ def run_name(
             "train": [[item.id, item.content_digest] for item in train_items],
             "selection": [[item.id, item.content_digest] for item in selection_items],
             "seed_skill": text_digest(seed_skill),
-            "target": dict(session.target.identity),
-            "judge": None if session.judge is None else session.judge.identity,
+            "target": dict(target),
+            "judge": judge,
             "code": code_digest(),
         },
     )[:16]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from skilltrail.core.canon import canonical, cleaned, digest
+from skilltrail.core.item import Item
 
 # gap: a missing rollout kept for one run only (DESIGN §3, `gate.min_coverage` < 1).
 KINDS = ("rollout", "call", "gap")
@@ -53,6 +54,35 @@ class Made:
 def gap_key(run: str, key: str) -> str:
     """Return the key of the gap that run digest `run` has where fact `key` is missing."""
     return digest("gap/1", {"run": run, "key": key})
+
+
+def rollout_key(
+    agent: Sequence[Any],
+    item: Item,
+    skill: str,
+    target: Mapping[str, Any],
+    shown: Sequence[Any],
+    repeat: int = 0,
+) -> str:
+    """Return the fact key: all that determines the rollout, and neither gold nor place.
+
+    Args:
+        agent: the environment's name, version and params (those of the scorer left out).
+        skill: the skill's digest.
+        target: the model's identity.
+        shown: the model's style and its abilities, sorted.
+    """
+    return digest(
+        "rollout/1",
+        {
+            "agent": list(agent),
+            "item": item.input_digest,
+            "skill": skill,
+            "target": target,
+            "shown": list(shown),
+            "repeat": repeat,
+        },
+    )
 
 
 class Store(Protocol):

@@ -1,128 +1,128 @@
-"""Rescore: score recorded trajectories again and name the rows of a log that differ.
+"""Rows of rollouts: each has its fact, under the right key, and the score that it gives.
 
-What a judge scored is computed anew from its recorded judgement; no judge is asked. The named
-metrics of an evaluation are computed anew too.
+Scores are computed again from recorded trajectories; what a judge scored, from its recorded
+judgement. No judge is asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from skilltrail.core.errors import FaultError
 from skilltrail.core.item import Item
-from skilltrail.core.score import Score
+from skilltrail.core.score import Outcome, Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.metrics import metric_rows
-from skilltrail.envs.protocol import Environment, case_of
+from skilltrail.envs.protocol import case_of
 from skilltrail.envs.scoring import by_rule
 from skilltrail.history.log.events import Event
 from skilltrail.models.judge import judges, score_of
-from skilltrail.store.facts import FactStore
-from skilltrail.verify.faults import FACTS, Fault
+from skilltrail.params.knob import result_values
+from skilltrail.store.protocol import gap_key, rollout_key
+from skilltrail.verify.doors import RefusingModel, gaps_of
+from skilltrail.verify.evidence import OPENED, Evidence, rows_of
+from skilltrail.verify.result import Fault, Level
+
+SCORED = ("hard", "soft", "reason", "judgement")
+MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 
 
-def rescored(
-    events: Sequence[Event],
-    store: FactStore,
-    env: Environment,
-    items: Mapping[str, Sequence[Item]],
-) -> tuple[int, list[Fault]]:
-    """Score recorded trajectories again; return how many, and the rows that differ.
+class Rows:
+    """Checks rows one by one; knows the items, the agent and the targets that logs name."""
 
-    Items whose content is no longer the recorded one, and rollouts that are not in the store,
-    are passed over.
-    """
-    started = events[0].data
-    known = _unchanged(started, items)
-    scored = 0
-    faults = []
-    for event in events:
-        if event.type != "rollouts.scored":
-            continue
-        rows = [
-            r for r in event.data["items"] if r["outcome"] == "scored" and r["item"] in known
+    def __init__(self, evidence: Evidence) -> None:
+        self._e = evidence
+        self._judge = evidence.start.data.get("judge")
+        agent, env = evidence.start.data["agent"], evidence.env
+        shown = result_values(env.params, scorer=False)
+        scorers = result_values(env.params).keys() - shown.keys()
+        params = {k: v for k, v in agent["params"].items() if k not in scorers}
+        self._agent = [env.name, agent["version"], params]
+        self._items: dict[str, Item] = {}
+        self._gaps = ""
+
+    def open(self, event: Event) -> None:
+        """Take the items that a log begins with, where they are here and still the same."""
+        self._gaps = gaps_of(self._e, evaluated=event.type == OPENED)
+        rows, here = rows_of(event), self._e.items
+        self._items |= {r["item"]: here[r["digest"]] for r in rows if r["digest"] in here}
+
+    def target(self, event: Event, after: list[Event]) -> RefusingModel | None:
+        """Return the model that rows were rolled out on; None where nobody knows it here."""
+        e, name = self._e, event.data.get("target")
+        if name is None:
+            return RefusingModel("target", e.params.target, e.start.data["target"])
+        options = e.params.evaluate.roles.get(name)
+        if options is None or not after or "model" not in after[0].data:
+            return None
+        return RefusingModel(name, options, after[0].data["model"])
+
+    def check(
+        self, event: Event, row: Mapping[str, Any], target: RefusingModel | None
+    ) -> str | list[Fault]:
+        """Return the faults of a row, or why it cannot be checked."""
+        item = self._items.get(row["item"])
+        if item is None:
+            return "items are not here as the log names them"
+        if target is None:
+            return "rollouts are on a target that params here do not know"
+        shown = [target.style, sorted(target.abilities)]
+        key = rollout_key(
+            self._agent, item, event.data["skill"], dict(target.identity), shown,
+            row.get("repeat", 0),
+        )  # fmt: skip
+        if row["key"] != key:
+            return [_of(event, "key", row, row["key"], key)]
+        try:
+            return self._scored(event, row, item)
+        except MALFORMED as error:
+            return [_of(event, "fact", row, f"{type(error).__name__} {error}", "a rollout")]
+        except FaultError as error:
+            return [_of(event, "fact", row, error.found, "a rollout")]
+
+    def _scored(self, event: Event, row: Mapping[str, Any], item: Item) -> str | list[Fault]:
+        facts, key = self._e.facts, row["key"]
+        if row["outcome"] != Outcome.SCORED.value:
+            gap = facts.get(gap_key(self._gaps, key))
+            if gap is None:
+                return "missing rollouts have no recorded gap"
+            return [_of(event, "reason", row, row["reason"], gap["reason"])] * (
+                row["reason"] != gap["reason"]
+            )
+        fact = facts.get(key)
+        judged = None if "judgement" not in row else facts.get(row["judgement"])
+        if fact is None or ("judgement" in row and judged is None):
+            return "rollouts are not recorded here"
+        if fact["skill"] != event.data["skill"]:
+            return [_of(event, "skill", row, fact["skill"], event.data["skill"])]
+        right = self._right(row, fact, judged, item)
+        return [
+            _of(event, name, row, row.get(name), right.get(name))
+            for name in SCORED
+            if row.get(name) != right.get(name)
         ]
-        facts = store.get_many(key for row in rows for key in keys_of(row))
-        for row in rows:
-            if not facts.keys() >= set(keys_of(row)):
-                continue
-            scored += 1
-            right = _again(row, facts, env, known[row["item"]], started.get("judge"))
-            for name in ("hard", "soft", "reason", "judgement"):
-                if row.get(name) != right.get(name):
-                    what = f"{name} of item {row['item']}"
-                    found = (row.get(name), right.get(name))
-                    faults.append(Fault.of(event, what, *found, FACTS))
-    return scored, faults
+
+    def _right(
+        self,
+        row: Mapping[str, Any],
+        fact: Mapping[str, Any],
+        judged: Mapping[str, Any] | None,
+        item: Item,
+    ) -> dict[str, Any]:
+        """Return what a row should say."""
+        trajectory, judge = Trajectory.from_json(fact["trajectory"]), self._judge
+        case = case_of(self._e.env, item, trajectory)
+        if case is None:
+            return _said(by_rule(self._e.env, item, trajectory))
+        if judge is None or judged is None or not judges(judged, row["judgement"], case, judge):
+            return _said(Score.missing("no judgement of this answer"))
+        score = score_of(judged, judge["threshold"])
+        return _said(score) | {"judgement": row["judgement"]}
 
 
-def remeasured(
-    events: Sequence[Event],
-    store: FactStore,
-    env: Environment,
-    items: Mapping[str, Sequence[Item]],
-) -> tuple[str, list[Fault]]:
-    """Compute the named metrics of an evaluation again; say how many, and which differ.
-
-    A mean over items that changed, or over rollouts that are not in the store, is passed over.
-    """
-    known = _unchanged(events[0].data, items)
-    told = 0
-    faults = []
-    rows: Sequence[Mapping[str, Any]] = ()
-    for event in events:
-        if event.type == "rollouts.scored":  # comes before what is told of it
-            rows = [row for row in event.data["items"] if row["outcome"] == "scored"]
-        elif "metrics" in event.data:
-            facts = store.get_many(row["key"] for row in rows)
-            if any(row["item"] not in known or row["key"] not in facts for row in rows):
-                continue
-            done = [
-                (known[row["item"]], Trajectory.from_json(facts[row["key"]]["trajectory"]))
-                for row in rows
-            ]
-            found, right = event.data["metrics"], metric_rows(env, done)
-            told += len(right)
-            if found != right:
-                faults.append(Fault.of(event, "metrics", found, right, FACTS))
-    return (f"{told} named metrics computed again" if told else "not told any metric"), faults
+def _said(score: Score) -> dict[str, Any]:
+    return {name: getattr(score, name) for name in ("hard", "soft", "reason")}
 
 
-def _unchanged(
-    started: Mapping[str, Any], items: Mapping[str, Sequence[Item]]
-) -> dict[str, Item]:
-    """Return, by id, the items whose content is that which a log's first event names."""
-    listed = started["items"] if "items" in started else [r for s in items for r in started[s]]
-    digests = {row["item"]: row["digest"] for row in listed}
-    every = [item for split in items.values() for item in split]
-    return {item.id: item for item in every if digests.get(item.id) == item.content_digest}
-
-
-def keys_of(row: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the keys of the facts that a row's score rests on."""
-    yield row["key"]
-    if "judgement" in row:
-        yield row["judgement"]
-
-
-def _again(
-    row: Mapping[str, Any],
-    facts: Mapping[str, Mapping[str, Any]],
-    env: Environment,
-    item: Item,
-    judge: Mapping[str, Any] | None,
-) -> dict[str, Any]:
-    """Return what a row should say; the judge is the one that the run started with."""
-    trajectory = Trajectory.from_json(facts[row["key"]]["trajectory"])
-    case = case_of(env, item, trajectory)
-    if case is None:
-        return _told(by_rule(env, item, trajectory), None)
-    key = row.get("judgement")
-    if judge is None or key is None or not judges(facts[key], key, case, judge):
-        return _told(Score.missing("no judgement of this answer"), None)
-    return _told(score_of(facts[key], judge["threshold"]), key)
-
-
-def _told(score: Score, judgement: str | None) -> dict[str, Any]:
-    told = {name: getattr(score, name) for name in ("hard", "soft", "reason")}
-    return told if judgement is None else told | {"judgement": judgement}
+def _of(event: Event, what: str, row: Mapping[str, Any], found: Any, right: Any) -> Fault:
+    return Fault.of(event, f"{what} of item {row['item']}", found, right, Level.FACTS)

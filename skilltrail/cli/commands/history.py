@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -20,11 +19,11 @@ from skilltrail.history.ask.sources import (
     open_source,
     stand_in,
 )
-from skilltrail.history.log.events import Event, Unreadable
-from skilltrail.history.log.log import scan_log
+from skilltrail.history.log.events import Unreadable
 from skilltrail.history.log.run_log import Story
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
 from skilltrail.store.place import find_place
+from skilltrail.verify.result import Level, Verification
 
 JSON = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 RUN = Annotated[
@@ -146,55 +145,113 @@ def _replay(
 
 def verify(
     run: RUN = None,
+    anchor: Annotated[
+        str | None, typer.Option("--anchor", help="A published commit hash, or a signed tag.")
+    ] = None,
+    allow_absent: Annotated[
+        list[Level] | None,
+        typer.Option("--allow-absent", help="A level that need not be checked whole."),
+    ] = None,
     allow_unfinished: Annotated[
         bool, typer.Option("--allow-unfinished", help="A log may end early.")
     ] = False,
     as_json: JSON = False,
 ) -> None:
-    """Check a run at three levels: log, facts, anchored. Nothing is repaired.
+    """Check all that a reader is shown, at three levels: log, facts, anchored.
+
+    Nothing is repaired. Exit 0: all was checked and is right. 1: a fault. 3: nothing wrong was
+    found, but not all could be checked.
 
     Example: skilltrail verify
+    Example: skilltrail verify --allow-absent facts --anchor 5f0c9b3d9e3a4c1f
     """
-    from skilltrail.verify.verify import verify as check
+    from skilltrail.report.build import drawn
+    from skilltrail.runtime.progress import counting
+    from skilltrail.verify.evidence import Evidence
+    from skilltrail.verify.table import verify as check
 
-    data, name = _bytes_of(run)
-    found = asyncio.run(
-        check(find_place(), data, name, allow_unfinished=allow_unfinished, after=_before(data))
-    )
+    with counting("verify") as tick:
+        evidence = Evidence(
+            find_place(),
+            drawn,
+            named=_named(run),
+            allow_unfinished=allow_unfinished,
+            anchor=anchor,
+            tick=tick,
+        )
+        found = check(evidence)
+    code = found.exit_code(() if allow_absent is None else allow_absent)
     if as_json:
-        emit_json(found.to_json())
+        emit_json(found.to_json() | {"exit": code})
     else:
-        emit("\n".join(f"{fault.level}: {fault}" for fault in found.faults) or "no fault")
-        for level in found.levels:
-            emit(f"{level.name:9} {level.state:8} {level.detail}")
-    if found.faults:
+        emit("\n".join(verification(found)))
+    if code == FaultError.exit_code:
         raise FaultError(
             f"verify {found.name}",
             f"{len(found.faults)} fault(s)",
             "Each is named above; a rerun (`dvc repro`) writes the log anew, and"
             " `skilltrail fork FILE` trains on from a skill edited by hand",
         )
+    if code:
+        raise typer.Exit(code)
 
 
-def _bytes_of(run: str | None) -> tuple[bytes, str]:
-    """Return a log's bytes, unread, and its name: damage is for verify to name."""
+def verification(found: Verification) -> Iterator[str]:
+    """Yield a line per rule, the faults, and what is proven."""
+    for level in Level:
+        done, of = found.counts(level)
+        state = "checked" if found.whole(level) else "not checked:"
+        yield f"{level.value:9} {state} {done} of {of}"
+        for row in found.at(level):
+            check = row.check
+            counted = f"{check.done} of {check.of}"
+            yield f"  {row.rule:26} {counted:>14}  {check.note}".rstrip()
+    yield from (f"{fault.level.value}: {fault}" for fault in found.faults)
+    if not found.faults:
+        yield "no fault"
+    yield f"{_proven(found)}; {_trusted(found)}."
+
+
+def _proven(found: Verification) -> str:
+    """Say what a verification proves."""
+    if found.faults:
+        return f"Proven: nothing, {len(found.faults)} fault(s) stand above"
+    said = {
+        Level.LOG: "every decision and every shown number follows from the logs",
+        Level.FACTS: "the logs follow from the recorded replies, the params and the data here",
+        Level.ANCHORED: "the commits here hold these logs and nothing else",
+    }
+    whole = [words for level, words in said.items() if found.whole(level)]
+    return f"Proven: {', '.join(whole)}" if whole else "Proven: no level as a whole"
+
+
+def _trusted(found: Verification) -> str:
+    """Say what a verification takes on trust."""
+    parts = [f"what level {level.value} lists as not checked"
+             for level in Level if not found.whole(level)]  # fmt: skip
+    parts.append("that the models gave the recorded replies")
+    if found.anchor is None:
+        parts.append(
+            "that nobody rewrote store, logs and commits together (hold them against a "
+            "published hash with --anchor)"
+        )
+    return f"on trust: {', '.join(parts)}"
+
+
+def _named(run: str | None) -> tuple[str, bytes] | None:
+    """Return name and bytes, unread, of the log to verify; None = all of the workspace's own.
+
+    Damage is for verify to name.
+    """
     here = project()
     path = here.workspace / (EVENTS if run is None else run)
-    if path.is_file():
-        return path.read_bytes(), path.name
+    if run is not None and path.is_file():
+        return path.name, path.read_bytes()
+    if run is None and path.is_file():
+        return None
     if run is None:
         for live in live_logs(here):
             tell_stand_in(here)
-            return live.read_bytes(), f"live log {live.parent.name}"
+            return f"live log {live.parent.name}", live.read_bytes()
     source = open_source(here, run)
-    return b"".join(event.line + b"\n" for event in source.events), source.name
-
-
-def _before(data: bytes) -> Event | None:
-    """Return the event that an evaluation's log goes on from, where the workspace has it."""
-    first = data.split(b"\n", 1)[0]
-    path = project().workspace / EVENTS
-    if not first.startswith(b'{"data":') or b'"prev":null,' in first or not path.is_file():
-        return None
-    last = scan_log(path)[-1]
-    return last if f'"prev":"{last.id}"'.encode() in first else None
+    return source.name, b"".join(event.line + b"\n" for event in source.events)

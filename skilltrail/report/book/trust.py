@@ -9,7 +9,7 @@ from typing import Any
 from skilltrail.core.canon import digest
 from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.log.events import Event
-from skilltrail.verify.levels import Report, verify_log
+from skilltrail.verify.log import LogReport, verify_log
 
 # Only what was verified here is `good`; a `fact` (a digest, a count) is told, no more.
 GOOD, FACT, NOTE, BAD = "good", "fact", "note", "bad"
@@ -27,16 +27,24 @@ def trust_rows(
 
     `others` are the evaluations at hand, of any run: each that opened the test split counts.
     """
-    rows = [*_rows(training, evaluation, numbers), _openings(training, evaluation, others)]
-    return [{"what": what, "verdict": verdict, "found": found} for what, verdict, found in rows]
+    rows = [_told(*row) for row in _rows(training, evaluation, numbers)]
+    return [*rows, openings_row(training, evaluation, others)]
+
+
+def openings_row(
+    training: Sequence[Event], evaluation: Sequence[Event], others: Sequence[Evaluation]
+) -> dict[str, str]:
+    """Return the row that counts openings of the test split; see `trust_rows`."""
+    return _told(*_openings(training, evaluation, others))
+
+
+def _told(what: str, verdict: str, found: str) -> dict[str, str]:
+    return {"what": what, "verdict": verdict, "found": found}
 
 
 def _rows(
     training: Sequence[Event], evaluation: Sequence[Event], numbers: dict[str, Any]
 ) -> Iterator[tuple[str, str, str]]:
-    # The checks of decisions register themselves; importing them costs, so it is done here.
-    import skilltrail.verify.rules  # noqa: F401
-
     data = b"".join(event.line + b"\n" for event in training)
     report = verify_log(data, "events.jsonl", allow_unfinished=True)
     yield _chain(report)
@@ -45,7 +53,7 @@ def _rows(
     if training[-1].type != "run.finished":
         yield "End", NOTE, "the run has not finished; this is its state so far"
     if evaluation:
-        yield _evaluated(evaluation, training[-1])
+        yield _evaluated(evaluation, report)
     yield from _splits(training, evaluation)
     yield _coverage(training, evaluation)
     yield from _judged(training, evaluation)
@@ -53,27 +61,27 @@ def _rows(
     yield from _departures(training)
 
 
-def _chain(report: Report) -> tuple[str, str, str]:
+def _chain(report: LogReport) -> tuple[str, str, str]:
     faults = [fault for fault in report.faults if fault.what in CHAIN]
     if not faults:
         return "Chain", GOOD, f"{len(report.events)} events, every link and version verified"
     return "Chain", BAD, f"{len(faults)} faults, first: {faults[0]}"
 
 
-def _decisions(report: Report) -> tuple[str, str, str]:
+def _decisions(report: LogReport) -> tuple[str, str, str]:
     faults = [fault for fault in report.faults if fault.what not in CHAIN]
-    unknown, done = sum(report.not_recomputed.values()), sum(report.recomputed.values())
+    unknown, done = report.tags.unknown, sum(report.decisions.values())
     if faults:
         return "Decisions", BAD, f"{len(faults)} of {done} differ, first: {faults[0]}"
     if unknown:
-        tags = ", ".join(sorted(report.not_recomputed))
-        return "Decisions", NOTE, f"{done} checked; {unknown} parts not recomputed ({tags})"
+        found = f"{done} checked; {unknown.total()} parts not recomputed"
+        return "Decisions", NOTE, f"{found} ({', '.join(sorted(unknown))})"
     return "Decisions", GOOD, f"{done} checked against the log"
 
 
-def _evaluated(evaluation: Sequence[Event], last: Event) -> tuple[str, str, str]:
+def _evaluated(evaluation: Sequence[Event], training: LogReport) -> tuple[str, str, str]:
     data = b"".join(event.line + b"\n" for event in evaluation)
-    report = verify_log(data, "evaluation.jsonl", allow_unfinished=True, after=last)
+    report = verify_log(data, "evaluation.jsonl", allow_unfinished=True, after=training)
     if report.faults:
         return "Evaluation", BAD, f"{len(report.faults)} faults, first: {report.faults[0]}"
     told = sum(event.type in ("skill.evaluated", "skill.transferred") for event in evaluation)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -12,28 +11,26 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.method.update import too_long
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.candidate import Candidate, composed
-from skilltrail.skill.edit import Edit
+from skilltrail.skill.candidate import Candidate, build, composed
+from skilltrail.skill.document import parse, raw_lines
+from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.structure import unseen_faults
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
-from skilltrail.verify.rules.rollouts import differing
-
-_TOO_LONG = re.compile(r"([0-9]+) tokens are more than max_skill_tokens allows \(([0-9]+)\)")
+from skilltrail.verify.result import Fault, Tags, differing
 
 
-@check("candidate.built")
-def check_candidate(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_candidate(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """The selected edits, applied again, give the recorded text and results."""
     data = event.data
     if course.broken is not None:
         return
     yield from differing(event, {"parent": text_digest(course.skill)})
-    if not report.knows(data["rule"], APPLY, REWRITE):
+    if not tags.knows(data["rule"], APPLY, REWRITE):
         return
     ids = [result["edit"] for result in data["results"]]
     wanted = _wanted(event, course)
@@ -41,18 +38,22 @@ def check_candidate(event: Event, course: Course, report: Report) -> Iterator[Fa
         yield Fault.of(event, "results", ids, wanted)
         return
     candidate = built_again(event, course)
-    right: dict[str, Any] = {
+    right = _recorded(candidate)
+    if "text" in data:
+        right["text"] = candidate.text
+    if tags.knows(course.start.get("counter"), COUNTER):
+        right["tokens"] = count_tokens(candidate.text)
+    yield from differing(event, right)
+    yield from _check_faults(event, candidate, tags)
+
+
+def _recorded(candidate: Candidate) -> dict[str, Any]:
+    return {
         "results": [result.to_json() for result in candidate.results],
         "candidate": text_digest(candidate.text),
         "diff": candidate.diff,
         "sources": packed(candidate.sources),
     }
-    if "text" in data:
-        right["text"] = candidate.text
-    if report.knows(course.start.get("counter"), COUNTER):
-        right["tokens"] = count_tokens(candidate.text)
-    yield from differing(event, right)
-    yield from _check_faults(event, candidate, report)
 
 
 def _wanted(event: Event, course: Course) -> list[str]:
@@ -83,32 +84,66 @@ def built_again(event: Event, course: Course) -> Candidate:
     edits = [known[id] for id in ids if id in known]
     plain = [edit for edit in edits if edit.op != "write_region"]
     regions = [edit for edit in edits if edit.op == "write_region"]
-    own = f"{event.seq}.0"
-    if own in ids:
-        # Notes in the recorded text are a region, which a rewrite takes from the parent; they
-        # are set again below.
-        candidate = rewrite(course.skill, event.data["text"], own)
-    elif event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
-        candidate = rewrite(course.skill, plain[0].content, plain[0].id)
-    else:
-        candidate = apply_edits(course.skill, plain)
+    if f"{event.seq}.0" in ids:
+        return _rewritten(event, course.skill, regions)
+    if event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
+        return _with_regions(rewrite(course.skill, plain[0].content, plain[0].id), regions)
+    return _with_regions(apply_edits(course.skill, plain), regions)
+
+
+def _with_regions(candidate: Candidate, regions: list[Edit]) -> Candidate:
     for edit in regions:
-        noted = apply_edits(candidate.text, [edit], owner=edit.target)
-        candidate = composed(candidate, noted)
+        candidate = composed(candidate, apply_edits(candidate.text, [edit], owner=edit.target))
     return candidate
 
 
-def _check_faults(event: Event, candidate: Candidate, report: Report) -> Iterator[Fault]:
-    """The document's faults; one more, of its length, rests on a param and its own numbers."""
-    recorded = event.data["faults"]
-    long = [match for fault in recorded if (match := _TOO_LONG.fullmatch(fault)) is not None]
-    for match in long:
-        tokens, most = int(match[1]), int(match[2])
-        if tokens != event.data["tokens"] or tokens <= most:
-            yield Fault.of(event, "faults", match[0], f"{event.data['tokens']} tokens")
-    others = [fault for fault in recorded if _TOO_LONG.fullmatch(fault) is None]
+def _rewritten(event: Event, skill: str, regions: list[Edit]) -> Candidate:
+    """Return the candidate whose whole text stands in the event alone, notes set in already.
+
+    A region that the parent has is taken from it, and the notes are set again. One that it has
+    not stands at the end, and the blank line before it may be the text's or the notes' own:
+    the recorded sources tell.
+    """
+    own = event.data["results"][0]
+    if own["status"] != EditStatus.APPLIED.value:
+        refused = build(skill, (), [_result(own)])  # its text is in no event
+        return _with_regions(refused, regions)
+    texts = [event.data["text"]]
+    for edit in regions:
+        texts = [one for text in texts for one in _without(text, edit.target, skill)]
+    found = [_with_regions(rewrite(skill, text, own["edit"]), regions) for text in texts]
+    same = (one for one in found if not any(differing(event, _recorded(one))))
+    return next(same, found[0])
+
+
+def _result(own: Mapping[str, Any]) -> EditResult:
+    lines, status = tuple(own["lines"]), EditStatus(own["status"])
+    return EditResult(own["edit"], status, lines, own["detail"], own["matched_by"])
+
+
+def _without(text: str, region: str, parent: str) -> list[str]:
+    """Return what `text` may have been before `region` was written into it."""
+    found = parse(text).region(region)
+    if found is None or parse(parent).region(region) is not None:
+        return [text]
+    lines = raw_lines(text)
+    before = lines[: found.start]
+    texts = ["".join(before + lines[found.end :])]
+    if before and is_blank(before[-1].rstrip("\r\n")):
+        texts.append("".join(before[:-1] + lines[found.end :]))
+    return texts
+
+
+def _check_faults(event: Event, candidate: Candidate, tags: Tags) -> Iterator[Fault]:
+    """The document's faults; one more, of its length, rests on a param and its own tokens."""
+    recorded, right = event.data["faults"], list(candidate.faults)
     unseen = unseen_faults(candidate.text)
-    if unseen and others == [fault for fault in candidate.faults if fault not in unseen]:
-        report.knows("structure/1", "structure/2")  # from before such characters were refused
-    elif others != list(candidate.faults):
-        yield Fault.of(event, "faults", others, list(candidate.faults))
+    seen = [fault for fault in right if fault not in unseen]
+    if unseen and recorded[: len(right)] != right and recorded[: len(seen)] == seen:
+        tags.knows("structure/1", "structure/2")  # before such characters were refused
+        right = seen
+    extra = recorded[len(right) :]
+    tokens = count_tokens(candidate.text) if len(extra) == 1 else 0
+    length = any(extra[0] == too_long(tokens, most) for most in range(1, tokens))
+    if recorded != right + (extra if length else []):
+        yield Fault.of(event, "faults", recorded, right)

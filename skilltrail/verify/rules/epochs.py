@@ -9,20 +9,17 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
-from skilltrail.verify.rules.rollouts import differing
+from skilltrail.verify.result import Fault, Tags, differing
 
 UNMOVED = ("stable_success", "persistent_failure")
 
 
-@check("slow_update.compared")
-def check_comparison(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_comparison(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """Each pair holds the soft scores that were measured, and the category they give."""
     data = event.data
     if course.broken is None:
         yield from differing(event, {"current": text_digest(course.skill)})
-    if not report.knows(data["rule"], "epochs/1"):
+    if not tags.knows(data["rule"], "epochs/1"):
         return
     measured = {side: _soft(course, data[side]) for side in ("previous", "current")}
     for pair in data["pairs"]:
@@ -65,6 +62,5 @@ def _fits(pair: Mapping[str, Any]) -> bool:
     return bool(pair["category"] == ("improved" if after > before else "regressed"))
 
 
-@check("meta_skill.written")
-def check_memory(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_memory(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     yield from differing(event, {"digest": text_digest(event.data["text"])})

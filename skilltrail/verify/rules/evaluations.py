@@ -1,61 +1,104 @@
-"""Checks on an evaluation: means and paired gains follow from the rows before them."""
+"""Checks on an evaluation: who was measured on which items, and what follows from the rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from skilltrail.core.canon import text_digest
 from skilltrail.core.score import exact_mean, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
-from skilltrail.verify.rules.rollouts import differing, mean
+from skilltrail.history.log.rows import Row
+from skilltrail.verify.result import Fault, Tags, differing
+from skilltrail.verify.rules.rollouts import mean
 from skilltrail.verify.rules.verdicts import score_of
 
+TOLD = ("skill.evaluated", "skill.transferred")
 
-@check("skill.evaluated", "skill.transferred")
-def check_evaluation(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+
+def check_opening(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+    """A split is opened once the one before is done, on items and skills that are what they
+    are called."""
+    yield from missing(course)
+    data = event.data
+    ids = [row["item"] for row in data["items"]]
+    if len(set(ids)) < len(ids):
+        yield Fault.of(event, "items", "an item twice", "each item once")
+    if not course.start:
+        return
+    yield from differing(event, {"target": course.start["target"]})
+    learned = set(course.ids("train")) | set(course.ids("selection"))
+    if data["split"] == "test" and (shared := sorted(learned & set(ids))):
+        yield Fault.of(event, "items", shared[:3], "items that no training saw")
+    if course.broken is not None:
+        return
+    texts = {"best": course.best, "last": course.skill}
+    right = {"seed": course.start["seed_skill"]["digest"]}
+    right |= {name: text_digest(text) for name, text in texts.items()}
+    for skill in data["skills"]:
+        if skill["digest"] != right.get(skill["name"], skill["digest"]):
+            yield Fault.of(event, skill["name"], skill["digest"], right[skill["name"]])
+
+
+def check_measured(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+    """In an evaluation every skill does exactly the items that were opened, in their order."""
+    data = event.data
+    if data["purpose"] not in ("test", "transfer"):
+        return
+    opened, _ = _section(course)
+    if opened is None:
+        yield Fault.of(event, "purpose", data["purpose"], "test.opened before it")
+        return
+    items = [row["item"] for row in data["items"]]
+    if items != [row["item"] for row in opened.data["items"]]:
+        yield Fault.of(event, "items", items, "the items that were opened, in their order")
+    if data["purpose"] == "test":
+        yield from differing(event, {"split": opened.data["split"]})
+
+
+def check_evaluation(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """Check means and gain of a skill, on the target trained on or on another."""
     data = event.data
     target = data.get("target")
+    opened, told = _section(course)
+    before = sum(one.data.get("target") == target for one in told)
+    if opened is None or before >= len(opened.data["skills"]):
+        yield Fault.of(event, "skill", data["name"], "a skill that was to be measured")
+        return
+    first, asked = opened.data["skills"][0]["digest"], opened.data["skills"][before]
+    right = {"name": asked["name"], "skill": asked["digest"], "split": opened.data["split"]}
+    yield from differing(event, right | {"against": first if before else None})
     rows = _rows(course, data["skill"], target)
-    if rows is None:
-        yield Fault.of(event, "skill", data["skill"], "a skill rolled out before")
+    if rows is None or course.last is None or course.last.data.get("skill") != data["skill"]:
+        yield Fault.of(event, "skill", data["skill"], "the skill rolled out just before")
         return
     coverage = {"scored": sum(r["outcome"] == "scored" for r in rows), "asked": len(rows)}
-    yield from differing(
-        event,
-        {
-            "coverage": coverage,
-            "mean_hard": mean(rows, "hard"),
-            "mean_soft": mean(rows, "soft"),
-        },
-    )
     values = {row["item"]: _value(row, data) for row in rows}
     total = exact_mean(values.values())
-    yield from differing(event, {"mean": None if total is None else float(total)})
-    if data["against"] is None or not report.knows(data["interval"], *GAIN_INTERVALS):
+    means: dict[str, Any] = {f"mean_{name}": mean(rows, name) for name in ("hard", "soft")}
+    means |= {"coverage": coverage, "mean": None if total is None else float(total)}
+    yield from differing(event, means)
+    if not tags.knows(data["interval"], *GAIN_INTERVALS):
         return
-    first = {
-        row["item"]: _value(row, data) for row in _rows(course, data["against"], target) or []
-    }
-    pairs = [(v, first.get(item)) for item, v in values.items()]
+    seed = _rows(course, data["against"], target) if data["against"] is not None else []
+    known = {row["item"]: _value(row, data) for row in seed or []}
+    pairs = [(value, known.get(item)) for item, value in values.items()]
     differences = [v - w for v, w in pairs if v is not None and w is not None]
+    gain, low, high = None, None, None
     if differences:
         low, high = gain_interval(differences, data["interval"])
         gain = float(sum(differences, Fraction(0)) / len(differences))
-        yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
+    yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
 
 
-@check("skill.transferred")
-def check_share(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_share(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """Check the share of the gain that carries over to another target."""
     data = event.data
-    if not report.knows(data["share_interval"], *SHARE_INTERVALS):
+    if not tags.knows(data["share_interval"], *SHARE_INTERVALS):
         return
     seed = data["skill"] if data["against"] is None else data["against"]
     wanted = [(seed, None), (data["skill"], None), (seed, data["target"]),
@@ -70,15 +113,36 @@ def check_share(event: Event, course: Course, report: Report) -> Iterator[Fault]
     yield from differing(event, share_of(*values, tag=data["share_interval"]))
 
 
-def _rows(course: Course, digest: str, target: str | None) -> list[dict[str, Any]] | None:
+def missing(course: Course) -> Iterator[Fault]:
+    """Yield a fault for each skill that the last opening names and nothing was told of."""
+    opened, told = _section(course)
+    if opened is None:
+        return
+    for target in dict.fromkeys([None, *(one.data.get("target") for one in told)]):
+        done = sum(one.data.get("target") == target for one in told)
+        for skill in opened.data["skills"][done:]:
+            where = skill["name"] if target is None else f"{skill['name']} on {target}"
+            yield Fault.of(opened, where, "not measured", "measured after it was opened")
+
+
+def _section(course: Course) -> tuple[Event | None, Sequence[Event]]:
+    """Return the latest opening of a split and what was told of skills since."""
+    starts = [at for at, event in enumerate(course.seen) if event.type == "test.opened"]
+    if not starts:
+        return None, ()
+    since = course.seen[starts[-1] :]
+    return since[0], [event for event in since if event.type in TOLD]
+
+
+def _rows(course: Course, digest: str, target: str | None) -> Sequence[Any] | None:
     """Return the last rows of a skill on a target; None is the one trained on."""
     for event in reversed(course.seen):
         scored = event.type == "rollouts.scored" and event.data["skill"] == digest
         if scored and event.data.get("target") == target:
-            rows: list[dict[str, Any]] = event.data["items"]
+            rows: Sequence[Any] = event.data["items"]
             return rows
     return None
 
 
-def _value(row: Mapping[str, Any], data: Mapping[str, Any]) -> Fraction | None:
+def _value(row: Row, data: Mapping[str, Any]) -> Fraction | None:
     return metric(score_of(row), data["metric"], data.get("mixed_weight", 0.5))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
 from skilltrail.method.schedule import SCHEDULES, edit_budget
 from skilltrail.skill.edit import Edit
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
-from skilltrail.verify.rules.rollouts import differing
+from skilltrail.verify.result import Fault, Tags, differing
 
-# Ranking rules that need nothing but the edits: tag -> indices, best first.
-RANKERS: dict[str, Callable[[Sequence[Edit]], list[int]]] = {}
+ALL, SUPPORT = "all/1", "support/1"  # the budget covers every edit; most support first
 
 
-@check("budget.decided")
-def check_budget(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_budget(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     data = event.data
     earlier = course.latest("budget.decided")
     if earlier is not None:
@@ -25,7 +21,7 @@ def check_budget(event: Event, course: Course, report: Report) -> Iterator[Fault
         if cap is not None and (data["budget"] is None or data["budget"] > cap):
             yield Fault.of(event, "budget", data["budget"], f"at most {cap}")
         return
-    if not report.knows(data["rule"], *(f"{name}/1" for name in SCHEDULES)):
+    if not tags.knows(data["rule"], *(f"{name}/1" for name in SCHEDULES)):
         return
     right = edit_budget(
         data["step"],
@@ -38,8 +34,7 @@ def check_budget(event: Event, course: Course, report: Report) -> Iterator[Fault
     yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
 
 
-@check("patch.proposed", "patch.merged", "slow_update.proposed", "compaction.proposed")
-def check_ids(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_ids(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """A patch and its edits are named after the event; support is counted, not claimed."""
     data = event.data
     yield from differing(event, {"patch": f"p{event.seq}"})
@@ -51,8 +46,7 @@ def check_ids(event: Event, course: Course, report: Report) -> Iterator[Fault]:
             yield Fault.of(event, f"support of {edit['edit']}", edit["support"], support)
 
 
-@check("patch.proposed")
-def check_evidence(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_evidence(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """An analyst saw train items that were rolled out by then, and its edits rest on such."""
     data = event.data
     strangers = [item for item in data["items"] if item not in course.rolled_out]
@@ -65,8 +59,7 @@ def check_evidence(event: Event, course: Course, report: Report) -> Iterator[Fau
             yield Fault.of(event, what, beyond[:3], "train items rolled out by then")
 
 
-@check("patch.merged")
-def check_merge(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_merge(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """Merged edits come from the patches that went in, and what was dropped is said."""
     data = event.data
     offered: dict[str, Mapping[str, object]] = {}
@@ -85,8 +78,7 @@ def check_merge(event: Event, course: Course, report: Report) -> Iterator[Fault]
         yield from differing(event, {"dropped": [id for id in offered if id not in kept]})
 
 
-@check("edits.selected")
-def check_selection(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_selection(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """The selected edits and those left out are the patch's, within the budget."""
     data = event.data
     source = course.patches.get(data["patch"])
@@ -102,16 +94,6 @@ def check_selection(event: Event, course: Course, report: Report) -> Iterator[Fa
         yield Fault.of(event, "edits", [*data["selected"], *left], [e.id for e in edits])
     if data["budget"] is not None and len(data["selected"]) > data["budget"]:
         yield Fault.of(event, "selected", len(data["selected"]), f"at most {data['budget']}")
-    order = _order(event, edits, report)
-    if order is not None:
-        yield from differing(event, {"selected": [edits[at].id for at in order]})
-
-
-def _order(event: Event, edits: Sequence[Edit], report: Report) -> list[int] | None:
-    """Return the indices that the recorded rule selects, or None when it is not known here."""
-    rule, budget = event.data["rule"], event.data["budget"]
-    if rule == "all/1":
-        return [] if budget == 0 else list(range(len(edits)))
-    if not report.knows(rule, *RANKERS):
-        return None
-    return RANKERS[rule](edits)[:budget]
+    ranked = edits if data["rule"] == ALL else sorted(edits, key=lambda edit: -edit.support)
+    if data["rule"] in (ALL, SUPPORT):  # any other ranking the loop run again recomputes
+        yield from differing(event, {"selected": [e.id for e in ranked[: data["budget"]]]})

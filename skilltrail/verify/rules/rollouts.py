@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,12 +10,10 @@ from skilltrail.core.canon import text_digest
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
 from skilltrail.method.schedule import plan_epoch
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
+from skilltrail.verify.result import Fault, Tags, differing
 
 
-@check("run.started")
-def check_start(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_start(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     data = event.data
     if event.seq != 1:
         yield Fault.of(event, "place", event.seq, "the first event")
@@ -31,8 +29,7 @@ def check_start(event: Event, course: Course, report: Report) -> Iterator[Fault]
         yield Fault.of(event, "splits", f"{shared[:3]} in both", "disjoint splits")
 
 
-@check("rollouts.scored")
-def check_scores(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_scores(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """Rows, coverage and means agree with each other."""
     data = event.data
     rows = data["items"]
@@ -52,8 +49,7 @@ def check_scores(event: Event, course: Course, report: Report) -> Iterator[Fault
         yield from differing(event, {f"mean_{name}": mean(rows, name)})
 
 
-@check("rollouts.scored")
-def check_members(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_members(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """The right items were rolled out with the right skill."""
     data = event.data
     purpose = data["purpose"]
@@ -67,7 +63,7 @@ def check_members(event: Event, course: Course, report: Report) -> Iterator[Faul
     items = [row["item"] for row in data["items"] if row.get("repeat", 0) == 0]
     if purpose == "baseline" and items != course.ids("selection"):
         yield Fault.of(event, "items", items, course.ids("selection"))
-    if purpose == "train" and report.knows(data["batch"]["rule"], "seeded/1"):
+    if purpose == "train" and tags.knows(data["batch"]["rule"], "seeded/1"):
         right_items = batch(data, course)
         if items != right_items:
             yield Fault.of(event, "batch", items, right_items)
@@ -85,7 +81,7 @@ def batch(data: Mapping[str, Any], course: Course) -> list[str]:
     return [id for step in plan if step.step == data["step"] for id in step.items]
 
 
-def mean(rows: list[dict[str, Any]], name: str) -> float | None:
+def mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
     """Return the exactly summed mean of one score over the scored rows.
 
     A float is a whole number over a power of two, so the sum needs no common denominator to
@@ -97,10 +93,3 @@ def mean(rows: list[dict[str, Any]], name: str) -> float | None:
     finest = max(below for _, below in ratios)
     total = sum(above * (finest // below) for above, below in ratios)
     return float(Fraction(total, finest * len(ratios)))
-
-
-def differing(event: Event, right: Mapping[str, Any]) -> Iterator[Fault]:
-    """Yield a fault for each field of the event's data that is not what it should be."""
-    for name, value in right.items():
-        if event.data.get(name) != value:
-            yield Fault.of(event, name, event.data.get(name), value)

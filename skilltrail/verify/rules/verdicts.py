@@ -27,18 +27,15 @@ from skilltrail.method.rollout import mean_score
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.edit import EditStatus
 from skilltrail.skill.rewrite import TAG as REWRITE
-from skilltrail.verify.faults import Fault
-from skilltrail.verify.levels import Report, check
+from skilltrail.verify.result import Fault, Tags, differing
 from skilltrail.verify.rules.candidates import built_again
-from skilltrail.verify.rules.rollouts import differing
 
 # Earlier rules, by which old logs went: they are told as not recomputed.
 OWN_MEANS = "means_of_all_scored/1"  # means over what each skill scored, not over pairs
 SCORE_ALONE = "best_by_score/1"
 
 
-@check("gate.judged")
-def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_verdict(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """The verdict, judged again from the rows, item by item in gate order."""
     data = event.data
     scored = course.latest("rollouts.scored")
@@ -50,9 +47,9 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
     if course.broken is None:
         yield from differing(event, {"current": text_digest(course.skill)})
     known = [f"{name}/1" for name in RULES]
-    if not report.knows(data["rule"], *known):
+    if not tags.knows(data["rule"], *known):
         return
-    if not report.knows(data["order"], ORDER):
+    if not tags.knows(data["order"], ORDER):
         return
     order, verdict = judged_again(data, course, scored)
     items = list(by_item(scored.data["items"]))
@@ -63,7 +60,7 @@ def check_verdict(event: Event, course: Course, report: Report) -> Iterator[Faul
         yield Fault.of(event, "judged", len(items), "as many as the gate looks at")
         return
     right = recorded(verdict, len(order))
-    if "compared" in right and "compared" not in data and not report.knows(OWN_MEANS):
+    if "compared" in right and "compared" not in data and not tags.knows(OWN_MEANS):
         for name in ("compared", "before", "after", "after_max"):
             del right[name]
     yield from differing(event, right)
@@ -111,11 +108,10 @@ def score_of(row: Row) -> Score:
     return Score.missing(row["reason"])
 
 
-@check("skill.versioned")
-def check_version(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_version(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     data = event.data
     if data["version"] == 0:
-        yield from _check_seed(event, course, report)
+        yield from _check_seed(event, course, tags)
         return
     built, judged = course.latest("candidate.built"), course.latest("gate.judged")
     if built is None or judged is None or judged.data["verdict"] != "accepted":
@@ -151,21 +147,20 @@ def check_version(event: Event, course: Course, report: Report) -> Iterator[Faul
         )
         # Before cost could move best, an acceptance at an equal score left it where it was.
         on_cost = best and gate["after"] == gate["before"] and not data["best"]
-        if not on_cost or report.knows(SCORE_ALONE):
+        if not on_cost or tags.knows(SCORE_ALONE):
             yield from differing(event, {"best": best})
 
 
-def _check_seed(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def _check_seed(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     """The seed skill is version 0, made by no edit and the best so far."""
     nothing: dict[str, Any] = dict.fromkeys(("parent", "patch", "candidate", "gate"))
     nothing |= {"edits": [], "not_applied": [], "lines_added": 0, "lines_removed": 0}
     yield from differing(event, nothing | {"best": True})
-    if course.broken is None and report.knows(course.start.get("counter"), COUNTER):
+    if course.broken is None and tags.knows(course.start.get("counter"), COUNTER):
         yield from differing(event, {"tokens": count_tokens(course.skill)})
 
 
-@check("step.ended")
-def check_step(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_step(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     judged, built = course.latest("gate.judged"), course.latest("candidate.built")
     if judged is not None:
         right = judged.data["verdict"]
@@ -176,8 +171,7 @@ def check_step(event: Event, course: Course, report: Report) -> Iterator[Fault]:
         yield Fault.of(event, "version", "none", "a skill.versioned event for the acceptance")
 
 
-@check("run.finished")
-def check_finish(event: Event, course: Course, report: Report) -> Iterator[Fault]:
+def check_finish(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     data = event.data
     ended = course.ended
     verdicts = {name: ended[name] for name in ("accepted", "rejected", "indecisive")}

@@ -1,0 +1,171 @@
+"""The run with doors that only recorded facts come through.
+
+Nothing new comes in: a model is asked for nothing and the store is only read. The target's
+identity and the agent's version are those that the log names, since recorded facts are kept
+under them; whether they are also those here is the rule on the start's matter.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from skilltrail.core.errors import FaultError
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.protocol import Environment
+from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import History, Run
+from skilltrail.models.client.identity import identity_of
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.models.judge import Judge, read_rubric
+from skilltrail.models.protocol import Reply, Request
+from skilltrail.models.registry import abilities_of, open_model, style_of
+from skilltrail.optimizers.registry import open_optimizer
+from skilltrail.params.fields import seed_skill_path
+from skilltrail.params.model_options import RoleOptions
+from skilltrail.runtime.evaluation import gaps_after
+from skilltrail.runtime.training import name_of, read_seed_skill
+from skilltrail.verify.evidence import Evidence
+
+
+class RefusingModel:
+    """A model's identity without the model: no key, no weights, no package of the provider."""
+
+    workers = 1
+
+    def __init__(
+        self, role: str, options: RoleOptions, identity: Mapping[str, Any] | None = None
+    ) -> None:
+        self.identity = identity_here(role, options) if identity is None else identity
+        self.style, self.abilities = style_of(options), abilities_of(options)
+        if options.backend == "local":
+            self.abilities = frozenset({"schema"})
+        elif options.backend == "replay":
+            named = ("schema", "tools", "vision")
+            self.abilities = frozenset(
+                named if options.abilities is None else options.abilities
+            )
+
+    async def complete(self, request: Request) -> Reply:
+        raise UnseenRequest("verify", "a reply is not recorded", "Run `dvc repro`")
+
+    async def close(self) -> None:
+        pass
+
+
+def identity_here(role: str, options: RoleOptions) -> Mapping[str, Any]:
+    """Return the identity of the model that params name here.
+
+    Raises:
+        SkilltrailError: it is known by its file, which is not here.
+    """
+    if options.backend == "local":
+        return open_model(role, options).identity
+    return identity_of(options)
+
+
+class Uncounted:
+    """Counts nothing: no rollout of a verification is new."""
+
+    def __init__(self, tick: Callable[[], None]) -> None:
+        self._tick = tick
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
+        self._tick()
+
+
+def run_of(evidence: Evidence, history: History, *, here: bool = False) -> Run:
+    """Return the run with doors that only recorded facts come through.
+
+    `here` takes target and agent as they are here, else they are those that the log names.
+    """
+    e, params = evidence, evidence.params
+    started = e.start.data
+    env = e.env if here else labelled(e.env, started["agent"]["version"])
+    target = None if here else started["target"]
+    return Run(
+        params=params,
+        train=tuple(_split(e, "train")),
+        selection=tuple(_split(e, "selection")),
+        seed_skill=read_seed_skill(e.place.workspace / seed_skill_path(params)),
+        rollouts=rollouts_of(e, env, params.target, target, gaps_of(e)),
+        optimizer=open_optimizer(
+            params,
+            env,
+            e.facts,
+            lambda reply, *, reused: None,
+            opener=partial(RefusingModel, "optimizer"),
+        ),
+        history=history,
+        parent=params.skill.parent,
+        say=lambda record, state: None,
+    )
+
+
+def rollouts_of(
+    evidence: Evidence,
+    env: Environment,
+    options: RoleOptions,
+    identity: Mapping[str, Any] | None,
+    gaps: str,
+) -> Rollouts:
+    """Return the door to recorded rollouts on one target."""
+    e = evidence
+    return Rollouts(
+        env,
+        RefusingModel("target", options, identity),
+        e.facts,
+        Uncounted(e.tick),
+        gaps=gaps,
+        min_coverage=e.params.gate.min_coverage,
+        judge=judge_of(e),
+    )
+
+
+def labelled(env: Environment, version: str) -> Environment:
+    """Return the environment under the version that a log names."""
+    if env.version == version:
+        return env
+    other = copy.copy(env)
+    object.__setattr__(other, "version", version)  # a class of its own says it as a constant
+    return other
+
+
+def judge_of(evidence: Evidence) -> Judge | None:
+    """Return the judge, who only repeats what is recorded."""
+    asked = evidence.params.judge
+    if asked.backend == "none":
+        return None
+    recorded = evidence.start.data.get("judge")
+    model = RefusingModel("judge", asked, None if recorded is None else recorded["model"])
+    rubric = read_rubric(evidence.place.workspace / asked.rubric)
+    return Judge(model, rubric, asked.threshold, evidence.facts, lambda reply, *, reused: None)
+
+
+def gaps_of(evidence: Evidence, *, evaluated: bool = False) -> str:
+    """Return the name under which the gaps of the run, or of its evaluation, are kept."""
+    if evidence.params.gate.min_coverage == 1:
+        return ""  # there are none
+    return gaps_after(evidence.training.events[-1]) if evaluated else run_name(evidence)
+
+
+def run_name(evidence: Evidence) -> str:
+    """Return the run's name: that of a live log which ends as the run does, else what the
+    inputs here give."""
+    e = evidence
+    last = e.training.events[-1].id.encode()
+    for log in sorted((e.place.state / "runs").glob("*/events.jsonl")):
+        if last in log.read_bytes():
+            return log.parent.name
+    judge = e.start.data.get("judge")
+    seed = e.start.data["seed_skill"]["text"]
+    splits = _split(e, "train"), _split(e, "selection")
+    return name_of(e.params, e.start.data["target"], judge, *splits, seed)
+
+
+def _split(evidence: Evidence, name: str) -> list[Any]:
+    if name not in evidence.splits:
+        raise FaultError(f"the {name} split", "cannot be read here")
+    return evidence.splits[name]

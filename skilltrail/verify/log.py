@@ -1,0 +1,135 @@
+"""One event log at level *log*: chain, schemas, versions rebuilt, decisions recomputed.
+
+The file is read line by line and every fault is named; nothing is repaired.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from skilltrail.core.errors import FaultError
+from skilltrail.history.log.course import Course
+from skilltrail.history.log.events import Event, is_canonical, parse_event
+from skilltrail.verify.result import Check, Fault, Tags
+from skilltrail.verify.rules import DECISIONS
+from skilltrail.verify.rules.evaluations import TOLD, missing
+
+FINISHED = "run.finished"
+
+
+@dataclass
+class LogReport:
+    """What verification of one log found.
+
+    Attributes:
+        lines: the lines that it has.
+        events: those that could be read.
+        unsure: events with a decision whose tag is not known here.
+        decisions: how many decisions were recomputed, by event type.
+        course: what is known after the last event; an evaluation goes on from it.
+    """
+
+    name: str
+    lines: int = 0
+    events: list[Event] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    tags: Tags = field(default_factory=Tags)
+    unsure: int = 0
+    decisions: Counter[str] = field(default_factory=Counter)
+    course: Course = field(default_factory=Course)
+
+    @property
+    def last(self) -> Event | None:
+        return self.events[-1] if self.events else None
+
+    @property
+    def check(self) -> Check:
+        """Return it as a check: an event counts when it was read and all its tags are known."""
+        note = f"{sum(self.decisions.values())} decisions recomputed"
+        if self.tags.unknown:
+            tags = ", ".join(f"{tag} ({n})" for tag, n in sorted(self.tags.unknown.items()))
+            note += f"; not recomputed here: {tags}"
+        done = len(self.events) - self.unsure
+        return Check(done, max(self.lines, 1), note, tuple(self.faults))
+
+
+def verify_log(
+    data: bytes, name: str, *, allow_unfinished: bool = False, after: LogReport | None = None
+) -> LogReport:
+    """Return what is right and wrong with the bytes of a log.
+
+    Args:
+        after: what was found of the log that this one goes on from (evaluation logs).
+    """
+    report = LogReport(name)
+    if after is not None:
+        report.course = after.course
+    for event in _read(data, report, None if after is None else after.last):
+        _follow(event, report)
+    if not allow_unfinished:
+        report.faults += _end(report)
+    return report
+
+
+def _follow(event: Event, report: LogReport) -> None:
+    """Recompute the decisions of an event, then take it in."""
+    course, unknown = report.course, report.tags.unknown.total()
+    broken = course.broken
+    report.events.append(event)
+    try:
+        for rule in DECISIONS.get(event.type, ()):
+            report.faults += rule(event, course, report.tags)
+            report.decisions[event.type] += 1
+        course.take(event)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        # A forged order of events breaks what a rule may take for granted in a real one.
+        found = f"{type(error).__name__} {error}"
+        report.faults.append(Fault.of(event, "place", found, "an event that follows"))
+    report.unsure += report.tags.unknown.total() > unknown
+    if course.broken is not None and broken is None:
+        report.faults.append(
+            Fault.of(event, "document", course.broken, "a version that follows")
+        )
+
+
+def _end(report: LogReport) -> Iterator[Fault]:
+    last = report.last
+    if last is not None and last.type in TOLD:
+        yield from missing(report.course)
+    elif last is None or last.type != FINISHED:
+        found = "nothing" if last is None else last.name
+        right = "run.finished (or --allow-unfinished)"
+        yield Fault(None, report.name, "end of the log", found, right)
+
+
+def _read(data: bytes, report: LogReport, before: Event | None) -> Iterator[Event]:
+    """Yield the events that can be read; put the others among the faults."""
+    lines, name = data.split(b"\n"), report.name
+    report.lines = len(lines) - (not lines[-1])
+    if lines[-1]:
+        where = f"{name}, line {len(lines)}"
+        report.faults.append(Fault(None, where, "newline", "none", "a finished line"))
+    seq = 1 if before is None else before.seq + 1
+    prev = None if before is None else before.id
+    known = True  # whether the id that the next line must follow is known
+    for number, line in enumerate(lines[:-1], 1):
+        where = f"{name}, line {number}"
+        try:
+            event = parse_event(line, where)
+            _ = event.data
+        except FaultError as error:
+            right = "an event whose id matches"
+            report.faults.append(Fault(seq, where, "line", error.found, right))
+            seq, known = seq + 1, False
+            continue
+        if event.seq != seq:
+            report.faults.append(Fault.of(event, "seq", event.seq, seq))
+        elif known and event.prev != prev:
+            report.faults.append(Fault.of(event, "prev", event.prev, prev))
+        if not is_canonical(event):
+            found, right = "another form", "the canonical form"
+            report.faults.append(Fault.of(event, "form", found, right))
+        yield event
+        seq, prev, known = event.seq + 1, event.id, True

@@ -1,0 +1,140 @@
+"""Recorded facts, read only: those of the store and those of the exports.
+
+No file is made or touched, so an auditor's read-only copy will do. The store is asked first, as
+a rerun would; where both have a fact, the rule on exports compares them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.store.errors import explain
+from skilltrail.store.exports import fact_of, shard_files
+from skilltrail.store.protocol import Fact, Made, Make
+from skilltrail.store.rows import unpack
+from skilltrail.verify.result import Fault, Level
+
+_QUERY = "SELECT kind, value FROM facts WHERE key = ?"
+
+
+class RecordedFacts:
+    """A `Store` that is only read: what is not recorded is refused.
+
+    Attributes:
+        exported: the facts of the exports, by key.
+        damaged: lines of the exports that are not what was written.
+        lacks: True once a fact was wanted that is nowhere.
+    """
+
+    def __init__(self, database: Path, exports: Iterable[Path]) -> None:
+        """Open the store's file, where there is one, and read the exports.
+
+        Raises:
+            SkilltrailError: the store cannot be read.
+        """
+        self.exported: dict[str, Fact] = {}
+        self.damaged: list[Fault] = []
+        self.lacks = False
+        self._path = database
+        self._closing = ExitStack()
+        self._store = self._connected() if database.is_file() else None
+        for path in (path for folder in exports for path in shard_files(folder)):
+            self._read(path)
+
+    @property
+    def empty(self) -> bool:
+        """True where neither a store nor an export is at hand."""
+        return self._store is None and not self.exported and not self.damaged
+
+    def stored(self, key: str) -> Fact | None:
+        """Return what the store has under `key`.
+
+        Raises:
+            FaultError: the value or the database is damaged.
+        """
+        if self._store is None:
+            return None
+        try:
+            row = self._store.execute(_QUERY, (key,)).fetchone()
+        except sqlite3.Error as error:
+            raise explain(error, self._path) from error
+        return None if row is None else Fact(row[0], key, unpack(key, row[1], self._path))
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        fact = self.stored(key)
+        fact = self.exported.get(key) if fact is None else fact
+        value: dict[str, Any] | None = None if fact is None else json.loads(fact.text)
+        return value
+
+    def get_many(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
+        return {key: value for key in keys if (value := self.get(key)) is not None}
+
+    def has_many(self, keys: Iterable[str]) -> set[str]:
+        return {key for key in keys if key in self.exported or self.stored(key) is not None}
+
+    async def put(self, kind: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
+        raise UnseenRequest("verify", "nothing new is recorded", "Run `dvc repro`")
+
+    async def get_or_make(self, kind: str, key: str, make: Make) -> Made:
+        value = self.get(key)
+        if value is None:
+            self.lacks = True
+            raise UnseenRequest("verify", f"fact {key[:12]} is not recorded", "Run `dvc repro`")
+        return Made(value, reused=True)
+
+    def sizes(self, keys: Iterable[str]) -> dict[str, int]:
+        return {fact.key: len(fact.text.encode()) for fact in self.facts(keys)}
+
+    def facts(self, keys: Iterable[str]) -> Iterator[Fact]:
+        for key in keys:
+            fact = self.stored(key) or self.exported.get(key)
+            if fact is not None:
+                yield fact
+
+    def close(self) -> None:
+        self._closing.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        """Open the database without leaving a trace beside it.
+
+        Without a write-ahead log the file is all there is. With one, another process may be
+        writing: SQLite then needs to share memory in that folder, or gets a copy of both.
+        """
+        path, log = self._path, self._path.with_name(f"{self._path.name}-wal")
+        mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
+        if mode == "mode=ro" and not os.access(path.parent, os.W_OK):
+            copy = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
+            for one in (path, log):
+                shutil.copyfile(one, copy / one.name)
+            path = copy / path.name
+        try:
+            store = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
+            self._closing.callback(store.close)
+            store.execute(_QUERY, ("",)).fetchone()
+        except sqlite3.Error as error:
+            raise explain(error, self._path) from error
+        return store
+
+    def _read(self, path: Path) -> None:
+        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+            where = f"{path.parent.name}/{path.name}, line {number}"
+            try:
+                fact = fact_of(line + b"\n")
+            except (ValueError, TypeError, RecursionError) as error:
+                self._fault(where, "line", str(error), "what its digest says")
+                continue
+            known = self.exported.setdefault(fact.key, fact)
+            if known.text != fact.text:
+                self._fault(where, "value", fact.text, known.text)
+
+    def _fault(self, where: str, what: str, found: str, right: str) -> None:
+        self.damaged.append(Fault(None, where, what, found, right, Level.FACTS))

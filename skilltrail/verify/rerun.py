@@ -1,0 +1,190 @@
+"""Loop and evaluation run again on recorded facts, held against the log event by event."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from skilltrail.core.canon import text_digest
+from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.log import follow
+from skilltrail.history.log.replay import versions
+from skilltrail.method.loop import train
+from skilltrail.method.run import gate_rule
+from skilltrail.models.errors import UnseenRequest
+from skilltrail.runtime.evaluation import items_of, measure, transfer
+from skilltrail.runtime.named_skill import NamedSkill, named_skill
+from skilltrail.verify.doors import gaps_of, labelled, rollouts_of, run_of
+from skilltrail.verify.evidence import OPENED, Evidence
+from skilltrail.verify.result import Check, Fault, Level
+
+TAGGED = ("rule", "order", "interval", "share_interval", "counter")
+
+
+class EventMismatch(Exception):
+    """The loop came to another event than the log holds; `stands` is None past its end."""
+
+    def __init__(self, told: Event, stands: Event | None) -> None:
+        super().__init__(told.name)
+        self.told, self.stands = told, stands
+
+    @property
+    def other_tags(self) -> str:
+        """The tags of decision functions by which the log's event went, and not this one."""
+        if self.stands is None or self.stands.type != self.told.type:
+            return ""
+        here, there = _tags(self.told.data), _tags(self.stands.data)
+        return ", ".join(str(tag) for name, tag in there.items() if here.get(name) != tag)
+
+
+def _tags(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tags of decision functions that an event names, None where a model decided."""
+    inner = {f"{name}.rule": data[name]["rule"] for name in ("batch", "sample") if name in data}
+    return {name: data[name] for name in TAGGED if data.get(name) is not None} | inner
+
+
+class ComparingRecorder:
+    """A history that holds each event against the log and writes nothing."""
+
+    def __init__(self, standing: Sequence[Event], after: Event | None = None) -> None:
+        self._standing, self._after = standing, after
+        self.events: list[Event] = []
+
+    @property
+    def next_seq(self) -> int:
+        last = self._last
+        return 1 if last is None else last.seq + 1
+
+    @property
+    def _last(self) -> Event | None:
+        return self.events[-1] if self.events else self._after
+
+    def append(self, type: str, data: Mapping[str, Any]) -> Event:
+        event = follow(self._last, type, data)
+        at = len(self.events)
+        stands = self._standing[at] if at < len(self._standing) else None
+        if stands is None or stands.line != event.line:
+            raise EventMismatch(event, stands)
+        self.events.append(event)
+        return event
+
+    def flush(self) -> None:
+        pass
+
+
+def training_again(evidence: Evidence) -> Check:
+    """Run the loop on recorded facts alone."""
+    events = evidence.training.events
+    recorder = ComparingRecorder(events)
+    return _compared(
+        evidence, "train", recorder, events, lambda: train(run_of(evidence, recorder))
+    )
+
+
+def evaluation_again(evidence: Evidence) -> Check | None:
+    """Measure the skills again on recorded facts alone."""
+    report = evidence.evaluation
+    if report is None:
+        return None
+    events = report.events
+    recorder = ComparingRecorder(events, evidence.training.last)
+    return _compared(
+        evidence, "evaluate", recorder, events, lambda: _measured(evidence, recorder, events)
+    )
+
+
+async def _measured(
+    evidence: Evidence, recorder: ComparingRecorder, events: Sequence[Event]
+) -> None:
+    """Open again what was opened, in the same order, on the same targets."""
+    e, rule = evidence, gate_rule(evidence.params)
+    env = labelled(e.env, e.start.data["agent"]["version"])
+    starts = [at for at, event in enumerate(events) if event.type == OPENED]
+    for at, end in zip(starts, [*starts[1:], len(events)], strict=True):
+        opened = events[at].data
+        skills = [_skill(e, skill) for skill in opened["skills"]]
+        items = items_of(e.place.workspace, opened["split"])
+        gaps = gaps_of(e, evaluated=True)
+        home = rollouts_of(e, env, e.params.target, opened["target"], gaps)
+        split, before = opened["split"], opened.get("opened_before")
+        rolled = await measure(home, rule, items, skills, recorder, split, before)
+        models = {
+            event.data["target"]: event.data["model"]
+            for event in events[at:end]
+            if event.type == "skill.transferred"
+        }
+        for name, identity in models.items():
+            options = e.params.evaluate.roles.get(name)
+            if options is None:
+                raise FaultError(f"target {name}", "params here do not know it")
+            there = rollouts_of(e, env, options, identity, gaps)
+            await transfer(name, there, rule, rolled, skills, recorder, split)
+
+
+def _skill(evidence: Evidence, skill: Mapping[str, Any]) -> NamedSkill:
+    """Return a skill that was measured: a version of the log, or what its name finds."""
+    for version in versions(evidence.training.events):
+        if version.digest == skill["digest"]:
+            return NamedSkill(skill["name"], version.text)
+    found = named_skill(evidence.place.workspace, skill["name"])
+    if text_digest(found.text) != skill["digest"]:
+        raise FaultError(f"skill {skill['name']}", "its text is another one by now")
+    return found
+
+
+def _compared(
+    evidence: Evidence,
+    stage: str,
+    recorder: ComparingRecorder,
+    events: Sequence[Event],
+    tell: Callable[[], Awaitable[Any]],
+) -> Check:
+    """Hold what `tell` comes to against `events`."""
+    of, facts = len(events), evidence.facts
+    facts.lacks = False
+
+    async def told() -> None:
+        await tell()
+
+    try:
+        asyncio.run(told())
+    except EventMismatch as found:
+        done = len(recorder.events)
+        if facts.lacks:
+            return Check(done, of, "a fact is not recorded")
+        if found.stands is None and evidence.allow_unfinished:
+            return Check(done, of)
+        if done == 0:
+            return Check(0, of, "the run would start otherwise here")
+        if found.other_tags:
+            by = f"event {found.told.seq} was decided by {found.other_tags}"
+            return Check(done, of, by)
+        check = evidence.held(stage, of, [_fault(found)])
+        return check if check.faults else Check(done, of, check.note)
+    except UnseenRequest as error:
+        return Check(len(recorder.events), of, error.found)
+    except SkilltrailError as error:
+        return Check(len(recorder.events), of, str(error))
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        done = len(recorder.events)
+        note = f"a recorded fact is damaged ({type(error).__name__}: {error})"
+        return Check(done, of, note)
+    if len(recorder.events) < of:
+        extra = events[len(recorder.events)]
+        return evidence.held(
+            stage, of, [Fault.of(extra, "event", extra.type, "the end", Level.FACTS)]
+        )
+    return Check(of, of)
+
+
+def _fault(found: EventMismatch) -> Fault:
+    told, stands = found.told, found.stands
+    line = "the end of the log" if stands is None else stands.line.decode()
+    if stands is not None and stands.type == told.type:
+        names = [n for n, value in told.data.items() if stands.data.get(n) != value]
+        if names:
+            what, right = names[0], told.data[names[0]]
+            return Fault.of(stands, what, stands.data.get(what), right, Level.FACTS)
+    return Fault(told.seq, told.type, "event", line, told.line.decode(), Level.FACTS)
