@@ -13,6 +13,7 @@ import pytest
 
 from skilltrail.cli.main import run
 from skilltrail.core.item import Item
+from skilltrail.core.layout import EVALUATION, METRICS
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.metrics import metric_means, metric_rows
 from skilltrail.history.log.events import make_event
@@ -22,7 +23,6 @@ from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollouts
 from skilltrail.runtime.evaluation import measure
 from skilltrail.runtime.named_skill import NamedSkill
-from skilltrail.runtime.outputs import EVALUATION, METRICS
 from skilltrail.store.facts import FactStore
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages

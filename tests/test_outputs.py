@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from skilltrail.core.errors import SkillError
-from skilltrail.runtime.outputs import BEST_SKILL, EVENTS, METRICS, keep_hand_edits
+from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
+from skilltrail.runtime.outputs import keep_hand_edits
 from skilltrail.runtime.reference import compare_with_head
 from skilltrail.store.place import Place
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skilltrail.cli.main import run
-from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
+from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS
 from stages.train import main as train
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages, set_params

@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from skilltrail.core.order import seeded_order
 
-SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
 DECAYING = ("linear", "cosine")  # the schedules that read `lr_min` and the total of steps
 
 

@@ -12,6 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from skilltrail.core.files import write_atomic
+from skilltrail.core.layout import CURVE, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.report.book import Facts, read_facts
@@ -20,13 +21,11 @@ from skilltrail.report.book.trust import openings_row
 from skilltrail.report.page import inert, page
 from skilltrail.report.tables import curve, metrics, tsv
 
-OUT = Path("reports/out")
-
 
 def build(workspace: Path, root: Path | None = None) -> None:
     """Read the logs of `workspace` and write the report's files; `root` as in `read_facts`."""
-    training = read_log(workspace / "skills/events.jsonl")
-    evaluation = read_log(workspace / OUT / "evaluation.jsonl", after=training[-1])
+    training = read_log(workspace / EVENTS)
+    evaluation = read_log(workspace / EVALUATION, after=training[-1])
     for path, texts in drawn(workspace, training, evaluation, root).items():
         write_atomic(workspace / path, next(iter(texts)))
 
@@ -45,9 +44,9 @@ def drawn(
     facts = read_facts(workspace, [*training, *evaluation], root)
     numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
     return {
-        OUT / "metrics.json": [json.dumps(numbers, indent=2, sort_keys=True) + "\n"],
-        OUT / "curve.tsv": [tsv(curve(training))],
-        OUT / "index.html": _pages(training, evaluation, facts),
+        METRICS: [json.dumps(numbers, indent=2, sort_keys=True) + "\n"],
+        CURVE: [tsv(curve(training))],
+        PAGE: _pages(training, evaluation, facts),
     }
 
 

@@ -20,6 +20,7 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
+from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
 from skilltrail.core.trajectory import Trajectory
@@ -34,7 +35,7 @@ from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
 from skilltrail.runtime.evaluation_log import Asked, open_log
 from skilltrail.runtime.named_skill import NamedSkill, named_skill, skills_of
-from skilltrail.runtime.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, facts_named
+from skilltrail.runtime.outputs import TEST_ROLLOUTS, facts_named
 from skilltrail.runtime.session import Session, open_session
 from skilltrail.runtime.transfer import carried, open_rollouts
 from skilltrail.store.exports import export_shards, import_shards

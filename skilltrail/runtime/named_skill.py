@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skilltrail.core.errors import UsageError
+from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import skill_text
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import version_of
-from skilltrail.runtime.outputs import EVENTS
 from skilltrail.runtime.training import read_seed_skill
 
 FROM_THE_LOG = ("seed", "best", "last")

@@ -9,18 +9,15 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from skilltrail.core.errors import SkillError
+from skilltrail.core.layout import BEST_SKILL
 from skilltrail.core.score import Outcome
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.store.place import Place
 from skilltrail.store.protocol import gap_key
 
-EVENTS = Path("skills/events.jsonl")
-BEST_SKILL = Path("skills/best_skill.md")
 TRAIN_ROLLOUTS = Path("data/rollouts/train")
 TEST_ROLLOUTS = Path("data/rollouts/test")
-EVALUATION = Path("reports/out/evaluation.jsonl")
-METRICS = Path("reports/out/metrics.json")
 
 
 def facts_named(events: Iterable[Event], gaps: str = "") -> set[str]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail.core.errors import ParamError
+from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
 from skilltrail.envs.registry import ParamClasses
 from skilltrail.params.fields import Params
 from skilltrail.params.read import FILE, params_from_text, resolved, run_digest_params
-from skilltrail.runtime.outputs import BEST_SKILL, EVENTS, METRICS
 
 INPUTS = ("data", "skills/seeds")
 # What a run reads there is part of its digest, so the digest leaves these params out.

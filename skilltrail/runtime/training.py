@@ -16,6 +16,7 @@ from skilltrail.core.canon import digest, text_digest
 from skilltrail.core.errors import SkillError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import Item
+from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.data.splits import read_split
 from skilltrail.history.git.opening import open_side_branch
 from skilltrail.history.log.recorder import Recorder
@@ -26,13 +27,7 @@ from skilltrail.params.read import run_digest_params
 from skilltrail.runtime.call_estimate import Size, most_rollouts
 from skilltrail.runtime.code_identity import code_digest
 from skilltrail.runtime.console import say
-from skilltrail.runtime.outputs import (
-    BEST_SKILL,
-    EVENTS,
-    TRAIN_ROLLOUTS,
-    facts_named,
-    keep_hand_edits,
-)
+from skilltrail.runtime.outputs import TRAIN_ROLLOUTS, facts_named, keep_hand_edits
 from skilltrail.runtime.session import Session
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.exports import export_shards, import_shards

@@ -10,6 +10,7 @@ from typing import Any
 from skilltrail.core.canon import loaded
 from skilltrail.core.errors import FaultError
 from skilltrail.core.held import is_held
+from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.history.log.words import told
@@ -17,8 +18,6 @@ from skilltrail.store.owner import Owner
 from skilltrail.store.place import Place
 from skilltrail.store.usage import read_usage
 
-EVENTS = "skills/events.jsonl"
-EVALUATION = "reports/out/evaluation.jsonl"
 STAGES = ("rollout", "reflect", "aggregate", "select", "update", "gate")
 TAIL = 12
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.item import SPLITS, Item
+from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.params.fields import Params
-from skilltrail.runtime.outputs import EVALUATION, EVENTS, TEST_ROLLOUTS, TRAIN_ROLLOUTS
+from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store import database
 from skilltrail.store.place import Place

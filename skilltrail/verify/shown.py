@@ -9,14 +9,9 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
+from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
 from skilltrail.history.log.replay import version_of
-from skilltrail.runtime.outputs import (
-    BEST_SKILL,
-    EVENTS,
-    METRICS,
-    TEST_ROLLOUTS,
-    TRAIN_ROLLOUTS,
-)
+from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.exports import shard_files
 from skilltrail.verify.doors import run_name
 from skilltrail.verify.evidence import OPENED, Evidence

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.errors import SkilltrailError
-from skilltrail.runtime.outputs import METRICS
+from skilltrail.core.layout import METRICS
 from skilltrail.verify import anchored, facts, rerun, shown
 from skilltrail.verify.evidence import Evidence
 from skilltrail.verify.result import Check, Level, Row, Verification

@@ -11,6 +11,7 @@ import typer
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import SPLITS
+from skilltrail.core.layout import EVENTS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.words import score
@@ -19,7 +20,6 @@ from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.evaluation import evaluate_skills, items_of
 from skilltrail.runtime.evaluation_log import Asked, open_log, openings_before
 from skilltrail.runtime.named_skill import named_skill
-from skilltrail.runtime.outputs import EVENTS
 from skilltrail.runtime.session import open_session
 from skilltrail.runtime.transfer import target_named
 

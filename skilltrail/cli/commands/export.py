@@ -13,9 +13,9 @@ import typer
 from skilltrail.cli.commands.history import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
+from skilltrail.core.layout import EVALUATION
 from skilltrail.history.ask.sources import Project, find_skill, open_source
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
-from skilltrail.runtime.outputs import EVALUATION
 from skilltrail.skill.skill_file import SKILL_MD, skill_md, slug
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ import typer
 
 from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.core.files import write_atomic
+from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import (
-    EVENTS,
     Project,
     Skill,
     Source,

@@ -10,6 +10,7 @@ import typer
 
 from skilltrail.cli.commands.forecast import Forecast, PerCall, Phase, forecast, roles_of
 from skilltrail.cli.commands.params import SET_PARAM
+from skilltrail.core.layout import EVENTS
 from skilltrail.data.freeze import split_sizes
 from skilltrail.history.log.log import read_log
 from skilltrail.models.client.prices import is_known, require_price
@@ -100,7 +101,7 @@ def _range(words: Iterable[str]) -> str:
 
 def recorded_usages(place: Place) -> list[Mapping[str, int]]:
     """Return the usage of rollouts that the last run's log names, where the store has them."""
-    log = place.workspace / "skills" / "events.jsonl"
+    log = place.workspace / EVENTS
     if not log.is_file():
         return []
     keys = [

@@ -9,7 +9,8 @@ import typer
 
 from skilltrail.cli.commands.history import JSON, project
 from skilltrail.core.errors import UsageError
-from skilltrail.history.ask.sources import EVENTS, Project, live_logs
+from skilltrail.core.layout import EVENTS
+from skilltrail.history.ask.sources import Project, live_logs
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole, scan_log

@@ -10,19 +10,18 @@ from typing import Annotated, Any
 import typer
 
 from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log import words
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.runtime.console import emit, emit_json, say, table
-from skilltrail.runtime.outputs import BEST_SKILL, EVALUATION, EVENTS, METRICS
 from skilltrail.runtime.reference import compare_with_head
 from skilltrail.store.ops import read_ops
 from skilltrail.store.place import Place, find_place
 from skilltrail.store.usage import read_usage
 
-PAGE = Path("reports/out/index.html")
 REMEDY = "`dvc repro` trains, evaluates and reports"
 COMMITTED = (
     "no run was made here: these are the numbers of the run that came with the checkout; "

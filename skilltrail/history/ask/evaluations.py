@@ -19,11 +19,11 @@ from pathlib import Path
 
 from skilltrail.core.canon import digest
 from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.layout import EVALUATION
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole
 
-EVALUATION = Path("reports/out/evaluation.jsonl")
 LOGS = Path(".skilltrail/evaluations")
 WITHOUT_RUN = "none"
 SEALED = ("test", "all")  # splits that an evaluation opens

@@ -20,8 +20,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import SkilltrailError
+from skilltrail.core.layout import EVALUATION
 from skilltrail.core.score import exact, exact_mean
-from skilltrail.history.ask.evaluations import EVALUATION, evaluations
+from skilltrail.history.ask.evaluations import evaluations
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.consumed import told_items
 from skilltrail.history.log.events import Event

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from skilltrail.core.errors import FaultError
+from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.differences import in_words, shared_prefix
 from skilltrail.history.ask.evaluations import Evaluation, openings
-from skilltrail.history.ask.sources import EVENTS, Project, live_logs
+from skilltrail.history.ask.sources import Project, live_logs
 from skilltrail.history.log.consumed import CONSUMED_IN, consumed_items, consumed_params
 from skilltrail.history.log.events import Event, Unreadable
 from skilltrail.history.log.log import read_whole

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.history.git.ref_names import RUNS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained, read_whole
@@ -28,8 +29,6 @@ from skilltrail.history.log.run_log import Story
 if TYPE_CHECKING:
     from skilltrail.history.git.repository import Git
 
-EVENTS = Path("skills/events.jsonl")
-BEST_SKILL = Path("skills/best_skill.md")
 LIVE_LOGS = ".skilltrail/runs"
 VERSION = re.compile(r"(?:v?(?P<number>[0-9]+)|(?P<word>seed|best|last))\Z")
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
-from skilltrail.method.schedule import SCHEDULES, edit_budget
+from skilltrail.method.schedule import edit_budget
+from skilltrail.params.fields import SCHEDULES
 from skilltrail.skill.edit import Edit
 from skilltrail.verify.result import Fault, Tags, differing
 
