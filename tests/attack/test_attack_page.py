@@ -118,7 +118,7 @@ def test_connections_held(
             grown = psutil.Process(server.process.pid).memory_info().rss - before
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    figure(f"page answered among {FLOOD} connections ({kind.__name__})", answered, 11)
+    figure(f"page answered while {FLOOD} connections of one kind were held", answered, 11)
     assert answered == 11
     assert grown < 60 * 2**20
 
