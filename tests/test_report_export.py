@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from report_world import Project, make_project
@@ -15,8 +16,9 @@ from ruamel.yaml import YAML
 
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.history.log.replay import version_of
-from skilltrail.report.charts import run_chart, standalone
+from skilltrail.report.charts import curves_chart, run_chart
 from skilltrail.report.flat import TABLES, columns_of, csv_text, table_of
+from skilltrail.report.svg import standalone
 from skilltrail.skill.skill_file import skill_md, slug
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -337,3 +339,12 @@ def at_a_terminal(project: Project, args: tuple[str, ...], said: bytes) -> int:
     os.close(ours)
     os.close(theirs)
     return done.returncode
+
+
+def test_several_runs_are_drawn_in_one_picture_apart_where_they_coincide() -> None:
+    same = [(1, 0.4), (2, 0.65), (3, 0.7)]
+    drawn = standalone(curves_chart({"one & only": same, "two": same}))
+    root = ElementTree.fromstring(drawn.split("\n", 1)[1])
+    paths = [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("fill")]
+    assert len(set(paths)) == len(paths) == 2
+    assert "one &amp; only 0.700" in drawn

@@ -1,25 +1,25 @@
 """Charts as SVG, drawn from rows: no script and no library, the same bytes every time.
 
-Colours are classes, so that the page's light and dark themes hold; a chart saved as a file
-carries its own (`standalone`). Verdicts differ by shape as well as by colour. Marks are links,
-so that a keyboard reaches them and a screen reader reads them.
+Verdicts differ by shape as well as by colour. Marks are links, so that a keyboard reaches them
+and a screen reader reads them. `skilltrail.report.svg` has the frame and the axes.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import escape
 
+from skilltrail.report.svg import LEFT, RIGHT, Frame, grid, n, step_axis, svg
+
 Point = Mapping[str, Any]
 
-LEFT, RIGHT, TOP, GAP = 40.0, 46.0, 22.0, 14.0
+GAP = 14.0
 STRIP = 34.0  # height of the strip of edits, and of the one of saved rollouts
 MOST_MARKS = 300  # of more steps, those that were not accepted are one path, not links
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 SHAPES = {
     "accepted": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0z",
     "rejected": "M-4.5-4.5L4.5 4.5M-4.5 4.5L4.5-4.5",
@@ -31,34 +31,6 @@ SMALL = {
     "indecisive": "m0-3l3 3l-3 3l-3-3z",
     "none": "m-1 0h2",
 }
-_LINK = re.compile(r'<a class="([a-z]+)" href="[^"]*" data-step="\d+" aria-label=')
-STYLE = """
-svg{background:#fff;font:12px system-ui,sans-serif}
-.grid{stroke:#e4e2dd}.axis{fill:#6b6862}.epoch{stroke:#cfccc5;stroke-dasharray:2 4}
-.best{fill:none;stroke:#0b62a4;stroke-width:2.5}.train{fill:none;stroke:#9a968e;stroke-width:1.3}
-.accepted{fill:#0b7a55;stroke:#0b7a55}.rejected{fill:none;stroke:#b4480b;stroke-width:2}
-.indecisive{fill:#fff;stroke:#6d5a9c;stroke-width:2}.none{stroke:#9a968e;stroke-width:2}
-.budget{fill:none;stroke:#9a968e}.applied{fill:#0b62a4}.saved{fill:#b9b5ac}.end{fill:#0b62a4}
-.whisker{stroke:#6b6862}.seed{fill:#9a968e}
-"""
-
-
-@dataclass(frozen=True)
-class Frame:
-    """Where a chart's plot stands, in user units, and the scores at its bottom and top."""
-
-    width: float
-    height: float
-    low: float
-    high: float
-    steps: int
-
-    def x(self, step: float) -> float:
-        return LEFT + (self.width - LEFT - RIGHT) * step / max(self.steps, 1)
-
-    def y(self, score: float) -> float:
-        share = (score - self.low) / (self.high - self.low)
-        return TOP + (self.height - TOP) * (1 - share)
 
 
 def run_chart(
@@ -75,7 +47,7 @@ def run_chart(
     low, high = _range(points, start, train=strips)
     height = 250.0 if width > 500 else 210.0
     frame = Frame(width, height, low, high, len(points))
-    parts = [*_grid(frame), *_epochs(frame, points)]
+    parts = [*grid(frame), *_epochs(frame, points)]
     if strips:
         parts.append(_train(frame, points))
     parts += [_best(frame, points, start), *_marks(frame, points), _end(frame, points)]
@@ -84,11 +56,37 @@ def run_chart(
         parts += _strips(frame, points)
         total += 2 * (STRIP + GAP)
     total += 22
-    parts.append(_steps(frame, total - 4))
+    parts.append(step_axis(frame, total - 4))
     dense = ""
     if len(points) > MOST_MARKS:  # the page's script finds the step by the pointer's place
         dense = f' data-steps="{len(points)}" data-from="{LEFT:g}" data-to="{width - RIGHT:g}"'
-    return _svg(width, total, _told(points, start), parts, role="group", more=dense)
+    return svg(width, total, _told(points, start), parts, role="group", more=dense)
+
+
+def curves_chart(curves: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+    """Return several runs in one chart: the best score by step, a staircase each.
+
+    `curves` are (step, score) by name. Curves that coincide lie a little apart, so that each is
+    seen.
+    """
+    width, height = 720.0, 330.0
+    scores = [score for curve in curves.values() for _, score in curve]
+    low, high = _rounded(scores)
+    frame = Frame(width - 200, height, low, high, max(s for c in curves.values() for s, _ in c))
+    parts = grid(frame)
+    for place, (name, curve) in enumerate(curves.items()):
+        colour, shift = COLOURS[place % len(COLOURS)], 2 * place
+        first, *rest = [(n(frame.x(step)), n(frame.y(score) - shift)) for step, score in curve]
+        path = f"M{first[0]} {first[1]}" + "".join(f"H{x}V{y}" for x, y in rest)
+        dash = "" if place == 0 else f' stroke-dasharray="{4 + 4 * place} 4"'
+        parts.append(
+            f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+            f'<text x="{n(width - 220)}" y="{40 + 18 * place}" fill="{colour}">'
+            f"{escape(name)} {curve[-1][1]:.3f}</text>"
+        )
+    parts.append(step_axis(frame, height + 18))
+    told = "; ".join(f"{name} {curve[-1][1]:.3f}" for name, curve in curves.items())
+    return svg(width, height + 22, f"Best selection score by step: {told}", parts, role="img")
 
 
 def interval_chart(rows: Sequence[tuple[str, str, float, float, float]]) -> str:
@@ -120,55 +118,23 @@ def interval_chart(rows: Sequence[tuple[str, str, float, float, float]]) -> str:
         f"{label} {mean:.3f}, 95 % interval {low:.3f} to {high:.3f}"
         for label, _, mean, low, high in rows
     )
-    return _svg(width, height, told, parts, role="img")
-
-
-def standalone(svg: str) -> str:
-    """Return a chart as a file of its own, with light colours and without links."""
-    head, _, rest = svg.partition(">")
-    return (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n{head} xmlns="http://www.w3.org/2000/svg">'
-        f"<style>{STYLE.strip()}</style>{_unlinked(rest)}\n"
-    )
-
-
-def n(value: float) -> str:
-    """Return a coordinate with one decimal at most."""
-    return f"{value:.1f}".removesuffix(".0")
-
-
-def _svg(
-    width: float, height: float, told: str, parts: Sequence[str], *, role: str, more: str = ""
-) -> str:
-    return (
-        f'<svg viewBox="0 0 {n(width)} {n(height)}" role="{role}" '
-        f'aria-label="{escape(told)}"{more}>{"".join(parts)}</svg>'
-    )
+    return svg(width, height, told, parts, role="img")
 
 
 def _range(points: Sequence[Point], start: float | None, *, train: bool) -> tuple[float, float]:
-    """Return round scores below and above everything drawn, at least 0.2 apart."""
     names = ("best", "after", "after_max", *(("train_hard",) if train else ()))
     values = [p[name] for p in points for name in names if p.get(name) is not None]
-    values += [] if start is None else [start]
+    return _rounded(values + ([] if start is None else [start]))
+
+
+def _rounded(values: Sequence[float]) -> tuple[float, float]:
+    """Return round scores below and above everything drawn, at least 0.2 apart."""
     low = math.floor(min(values, default=0.0) * 10 - 1e-9) / 10
     high = math.ceil(max(values, default=1.0) * 10 + 1e-9) / 10
     low, high = max(0.0, low), min(1.0, high)
     if high - low < 0.2:
         low, high = max(0.0, high - 0.2), max(high, 0.2)
     return low, high
-
-
-def _grid(frame: Frame) -> list[str]:
-    step = 0.1 if frame.high - frame.low <= 0.5 else 0.2
-    first = math.ceil(frame.low / step - 1e-9)
-    last = math.floor(frame.high / step + 1e-9)
-    return [
-        f'<path class="grid" d="M{LEFT:g} {n(frame.y(k * step))}H{n(frame.width - RIGHT)}"/>'
-        f'<text class="axis" x="{LEFT - 8:g}" y="{n(frame.y(k * step) + 4)}" '
-        f'text-anchor="end">{k * step:.1f}</text>'
-        for k in range(first, last + 1)
-    ]
 
 
 def _epochs(frame: Frame, points: Sequence[Point]) -> list[str]:
@@ -286,18 +252,6 @@ def _label(text: str, top: float) -> str:
     )
 
 
-def _steps(frame: Frame, y: float) -> str:
-    """Write step numbers below, as many as there is room for."""
-    every = max(1, math.ceil(frame.steps * 34 / (frame.width - LEFT - RIGHT)))
-    every = next(k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, every) if k >= every)
-    ticks = [
-        f'<text class="axis" x="{n(frame.x(step))}" y="{n(y)}" text-anchor="middle">{step}'
-        "</text>"
-        for step in range(every, frame.steps + 1, every)
-    ]
-    return f'<text class="axis" x="0" y="{n(y)}">step</text>{"".join(ticks)}'
-
-
 def told_step(point: Point) -> str:
     """Return a step in words."""
     words = f"Step {point['step']}: {str(point['verdict']).replace('_', ' ')}"
@@ -315,9 +269,3 @@ def _told(points: Sequence[Point], start: float | None) -> str:
     words = f"Score on the selection split over {len(points)} steps, {accepted} accepted"
     best = points[-1]["best"]
     return words if start is None or best is None else f"{words}: {start:.3f} to {best:.3f}"
-
-
-def _unlinked(svg: str) -> str:
-    """Return marks as groups: links to the page lead nowhere from a file."""
-    svg = _LINK.sub(r'<g class="\1" aria-label=', svg).replace("</a>", "</g>")
-    return svg.replace('<circle class="hit" r="11"/>', "")

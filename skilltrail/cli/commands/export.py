@@ -178,7 +178,8 @@ def _write_parquet(path: Path, rows: list[dict[str, Any]], columns: Sequence[str
 
 def _write_curve(path: Path, training: Sequence[Event]) -> None:
     from skilltrail.report.book.summary import headline, points_of
-    from skilltrail.report.charts import run_chart, standalone
+    from skilltrail.report.charts import run_chart
+    from skilltrail.report.svg import standalone
 
     start = headline(training, ())["selection"]["seed"]
     drawn = standalone(run_chart(points_of(training), start))
