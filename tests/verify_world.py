@@ -14,8 +14,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event, make_event
 from skilltrail.params.read import params_of
 from skilltrail.report.build import drawn
-from skilltrail.store import database
-from skilltrail.store.place import STATE, Place
+from skilltrail.store.place import Place
 from skilltrail.verify.evidence import Evidence
 from skilltrail.verify.recorded import RecordedFacts
 from skilltrail.verify.result import Verification
@@ -43,7 +42,7 @@ def evidence_of(
     """Return the evidence on a log of the toy world, with the store in `folder`."""
     data = b"".join(event.line + b"\n" for event in events)
     evidence = Evidence(Place(folder, folder), drawn, named=("log", data))
-    facts = RecordedFacts(folder / STATE / database.FILE, ())
+    facts = RecordedFacts(folder, ())
     values = {"env": "toy", "target": TARGET} | params
     vars(evidence).update(
         env=env,

@@ -22,7 +22,6 @@ from skilltrail.history.log.events import Event
 from skilltrail.params.fields import Params
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
-from skilltrail.store import database
 from skilltrail.store.place import Place
 from skilltrail.verify.chain import Chain
 from skilltrail.verify.log import LogReport, verify_log
@@ -176,7 +175,7 @@ class Evidence:
             FaultError: none are here, or the store is damaged.
         """
         exports = [self.place.workspace / one for one in (TRAIN_ROLLOUTS, TEST_ROLLOUTS)]
-        facts = RecordedFacts(self.place.state / database.FILE, exports)
+        facts = RecordedFacts(self.place.root, exports)
         if facts.empty:
             raise FaultError("no store and no exports are here", "", "`dvc pull` brings them")
         return facts

@@ -6,24 +6,17 @@ a rerun would; where both have a fact, the rule on exports compares them.
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from skilltrail.core.canon import loaded
 from skilltrail.models.errors import UnseenRequest
-from skilltrail.store.errors import explain
 from skilltrail.store.exports import fact_of, shard_files
 from skilltrail.store.protocol import Fact, Made, Make
-from skilltrail.store.rows import unpack
+from skilltrail.store.reader import open_reading
 from skilltrail.verify.result import Fault, Level
-
-_QUERY = "SELECT kind, value FROM facts WHERE key = ?"
 
 
 class RecordedFacts:
@@ -35,8 +28,8 @@ class RecordedFacts:
         lacks: True once a fact was wanted that is nowhere.
     """
 
-    def __init__(self, database: Path, exports: Iterable[Path]) -> None:
-        """Open the store's file, where there is one, and read the exports.
+    def __init__(self, root: Path, exports: Iterable[Path]) -> None:
+        """Open the store of the project at `root`, where there is one, and read the exports.
 
         Raises:
             SkilltrailError: the store cannot be read.
@@ -44,9 +37,8 @@ class RecordedFacts:
         self.exported: dict[str, Fact] = {}
         self.damaged: list[Fault] = []
         self.lacks = False
-        self._path = database
         self._closing = ExitStack()
-        self._store = self._connected() if database.is_file() else None
+        self._store = self._closing.enter_context(open_reading(root))
         for path in (path for folder in exports for path in shard_files(folder)):
             self._read(path)
 
@@ -61,18 +53,12 @@ class RecordedFacts:
         Raises:
             FaultError: the value or the database is damaged.
         """
-        if self._store is None:
-            return None
-        try:
-            row = self._store.execute(_QUERY, (key,)).fetchone()
-        except sqlite3.Error as error:
-            raise explain(error, self._path) from error
-        return None if row is None else Fact(row[0], key, unpack(key, row[1], self._path))
+        return None if self._store is None else next(self._store.facts([key]), None)
 
     def get(self, key: str) -> dict[str, Any] | None:
-        fact = self.stored(key)
-        fact = self.exported.get(key) if fact is None else fact
-        value: dict[str, Any] | None = None if fact is None else json.loads(fact.text)
+        value = None if self._store is None else self._store.get(key)
+        if value is None and key in self.exported:
+            value = loaded(self.exported[key].text)
         return value
 
     def get_many(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
@@ -102,27 +88,6 @@ class RecordedFacts:
 
     def close(self) -> None:
         self._closing.close()
-
-    def _connected(self) -> sqlite3.Connection:
-        """Open the database without leaving a trace beside it.
-
-        Without a write-ahead log the file is all there is. With one, another process may be
-        writing: SQLite then needs to share memory in that folder, or gets a copy of both.
-        """
-        path, log = self._path, self._path.with_name(f"{self._path.name}-wal")
-        mode = "mode=ro" if log.is_file() and log.stat().st_size else "immutable=1"
-        if mode == "mode=ro" and not os.access(path.parent, os.W_OK):
-            copy = Path(self._closing.enter_context(tempfile.TemporaryDirectory()))
-            for one in (path, log):
-                shutil.copyfile(one, copy / one.name)
-            path = copy / path.name
-        try:
-            store = sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True)
-            self._closing.callback(store.close)
-            store.execute(_QUERY, ("",)).fetchone()
-        except sqlite3.Error as error:
-            raise explain(error, self._path) from error
-        return store
 
     def _read(self, path: Path) -> None:
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
