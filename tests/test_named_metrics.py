@@ -22,7 +22,7 @@ from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollouts
 from skilltrail.runtime.evaluation import measure
-from skilltrail.runtime.named_skill import NamedSkill
+from skilltrail.runtime.evaluation.named_skill import NamedSkill
 from skilltrail.store.facts import FactStore
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project, run_stages

@@ -18,7 +18,7 @@ from skilltrail.core.share import share_of
 from skilltrail.core.stats import gain_interval, share_interval
 from skilltrail.params.read import params_of
 from skilltrail.runtime.evaluation import main as evaluate
-from skilltrail.runtime.transfer import target_named
+from skilltrail.runtime.evaluation.transfer import target_named
 from tests.fault_server import Answer, Call, FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 from tests.toy_world import ToyParams

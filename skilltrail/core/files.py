@@ -42,7 +42,7 @@ def refused(error: OSError) -> SkilltrailError:
     return SkilltrailError(named, reason, "Nothing kept is lost: see to it, then run again")
 
 
-def write_atomic(path: Path, text: str, *, synced: bool = True) -> None:
+def write_atomic(path: Path, text: str | bytes, *, synced: bool = True) -> None:
     """Write `text` to `path` as UTF-8 with LF, by a temporary file beside it and a rename.
 
     A link at `path` is replaced and never written through, so a cached original stays whole.
@@ -59,7 +59,7 @@ def write_atomic(path: Path, text: str, *, synced: bool = True) -> None:
         clear_left(path.parent.glob(f".{escape(path.name)}.*.tmp"))
         with os.fdopen(hold(temporary), "wb") as file:
             try:
-                file.write(text.encode("utf-8"))
+                file.write(text.encode("utf-8") if isinstance(text, str) else text)
                 file.flush()
                 if synced:
                     os.fsync(file.fileno())

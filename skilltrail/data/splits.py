@@ -43,8 +43,7 @@ def write_splits(
         items = sorted(splits[name], key=lambda item: item.id)
         lines = [canonical(item.to_json()) + "\n" for item in items]
         write_atomic(root / FOLDER / f"{name}.jsonl", "".join(lines))
-    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    write_atomic(root / FOLDER / "manifest.json", text)
+    _write_manifest(root, manifest)
     return manifest
 
 
@@ -61,6 +60,25 @@ def manifest_of(
             "digest": split_digest(items),
         }
     return {"v": 1, **about, "splits": counts}
+
+
+def rewrite_split(root: Path, name: str, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write other records in place of a split's, and their digest into the manifest.
+
+    Raises:
+        FaultError: there is no manifest.
+    """
+    manifest = read_manifest(root)
+    ordered = sorted(map(Item.from_json, records), key=lambda item: item.id)
+    lines = [canonical(item.to_json()) + "\n" for item in ordered]
+    write_atomic(root / FOLDER / f"{name}.jsonl", "".join(lines))
+    manifest["splits"][name]["digest"] = split_digest(ordered)
+    _write_manifest(root, manifest)
+
+
+def _write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
+    text = json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    write_atomic(root / FOLDER / "manifest.json", text)
 
 
 def read_manifest(root: Path) -> dict[str, Any]:

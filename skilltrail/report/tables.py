@@ -12,6 +12,7 @@ from typing import Any
 
 from skilltrail.core.score import Outcome, Score, exact_mean, metric
 from skilltrail.core.stats import gain_interval
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 
 METRICS = ("hard", "soft")
@@ -34,7 +35,10 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
 
     Without a suffix a number is in the gate's metric; `_hard` and `_soft` are always there.
     """
-    finished = training[-1].data
+    end = end_of(training)
+    if end is None:
+        raise ValueError("the run has not finished")
+    finished = end.data
     selection = _selection_scores(training)
     digests = {"seed": training[0].data["seed_skill"]["digest"]} | {
         name: finished[name]["digest"] for name in ("best", "last")
@@ -78,10 +82,11 @@ def held_out_values(
 
     {} where one of them was not evaluated, or the run goes on.
     """
-    if training[-1].type != "run.finished":
+    end = end_of(training)
+    if end is None:
         return {}
     scores, kind = held_out_scores(evaluation), gate_metric(training)
-    ends = training[0].data["seed_skill"], training[-1].data["best"]
+    ends = training[0].data["seed_skill"], end.data["best"]
     found = [scores.get(skill["digest"], {}) for skill in ends]
     pairs = [(metric(found[0][id], *kind), metric(found[1][id], *kind))
              for id in found[1] if id in found[0]]  # fmt: skip

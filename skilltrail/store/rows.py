@@ -25,13 +25,18 @@ def unpack(key: str, value: bytes, path: Path) -> str:
         raise damaged_value(key, path, str(error)) from error
 
 
+def pack(data: bytes) -> bytes:
+    """Return a value as it stands in its row."""
+    return zlib.compress(data, _LEVEL)
+
+
 def insert(fact: Fact, revive: bool = True) -> Work[bytes | None]:
     """Return the job that keeps a fact; its result is the packed value that was there first.
 
     `revive` lets a gap come back after `store retry-missing` dropped it.
     """
     data = fact.text.encode("utf-8")
-    packed = zlib.compress(data, _LEVEL)
+    packed = pack(data)
 
     def work(connection: sqlite3.Connection) -> bytes | None:
         if fact.kind == "gap":

@@ -15,13 +15,14 @@ from collections.abc import Iterator, Sequence
 from skilltrail.core.errors import FaultError
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
 from skilltrail.history.git.repository import Git, GitError
+from skilltrail.history.log.erasure import ERASED
 from skilltrail.verify.chain import Chain, Held
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import Check, Fault, Level
 from skilltrail.verify.rules.evaluations import TOLD
 
 REPLACED = "refs/replace/"
-EVALUATING = (OPENED, "rollouts.scored", *TOLD)
+EVALUATING = (OPENED, "rollouts.scored", *TOLD, ERASED)
 _HASH = re.compile(r"[0-9a-f]{16,64}")
 _CHUNK = 2_000  # objects read at a time
 

@@ -18,6 +18,7 @@ from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.git.repository import Git
+from skilltrail.history.log.erasure import Erased
 from skilltrail.history.log.events import Event
 from skilltrail.params.fields import Params
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
@@ -122,6 +123,16 @@ class Evidence:
             yield self.evaluation
         except FaultError:
             yield None
+
+    @cached_property
+    def erased(self) -> Erased:
+        """What was erased from these logs, and from what they rest on."""
+        found = [self.training.erased, *(report.erased for report in self.reports)]
+        return Erased(
+            frozenset[int]().union(*(one.events for one in found)),
+            frozenset[str]().union(*(one.facts for one in found)),
+            frozenset[str]().union(*(one.items for one in found)),
+        )
 
     @property
     def start(self) -> Event:

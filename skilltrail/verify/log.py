@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.course import Course
+from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
 from skilltrail.verify.result import Check, Fault, Tags
 from skilltrail.verify.rules import DECISIONS
 from skilltrail.verify.rules.evaluations import TOLD, missing
 
 FINISHED = "run.finished"
+_TOMBSTONE = f',"type":"{ERASED}","v":1}}'.encode()
 
 
 @dataclass
@@ -29,6 +32,7 @@ class LogReport:
         unsure: events with a decision whose tag is not known here.
         decisions: how many decisions were recomputed, by event type.
         course: what is known after the last event; an evaluation goes on from it.
+        erased: what its tombstones say can be recomputed by nobody.
     """
 
     name: str
@@ -39,6 +43,7 @@ class LogReport:
     unsure: int = 0
     decisions: Counter[str] = field(default_factory=Counter)
     course: Course = field(default_factory=Course)
+    erased: Erased = Erased()
 
     @property
     def last(self) -> Event | None:
@@ -51,6 +56,8 @@ class LogReport:
         if self.tags.unknown:
             tags = ", ".join(f"{tag} ({n})" for tag, n in sorted(self.tags.unknown.items()))
             note += f"; not recomputed here: {tags}"
+        if self.erased:
+            note += f"; a text was erased from {len(self.erased.events)} events"
         done = len(self.events) - self.unsure
         return Check(done, max(self.lines, 1), note, tuple(self.faults))
 
@@ -63,7 +70,7 @@ def verify_log(
     Args:
         after: what was found of the log that this one goes on from (evaluation logs).
     """
-    report = LogReport(name)
+    report = LogReport(name, erased=erased_in(_tombstones(data)))
     if after is not None:
         report.course = after.course
     for event in _read(data, report, None if after is None else after.last):
@@ -78,16 +85,22 @@ def _follow(event: Event, report: LogReport) -> None:
     course, unknown = report.course, report.tags.unknown.total()
     broken = course.broken
     report.events.append(event)
+    faults: list[Fault] = []
     try:
         for rule in DECISIONS.get(event.type, ()):
-            report.faults += rule(event, course, report.tags)
+            faults += rule(event, course, report.tags)
             report.decisions[event.type] += 1
+        rests_on = {event.seq, *(one.seq for one in course.seen)}
         course.take(event)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         # A forged order of events breaks what a rule may take for granted in a real one.
         found = f"{type(error).__name__} {error}"
-        report.faults.append(Fault.of(event, "place", found, "an event that follows"))
-    report.unsure += report.tags.unknown.total() > unknown
+        faults.append(Fault.of(event, "place", found, "an event that follows"))
+        rests_on = {event.seq}
+    # What lost text, or rests in its step on what did, need not follow any more.
+    lost = bool(faults) and not report.erased.events.isdisjoint(rests_on)
+    report.faults += [] if lost else faults
+    report.unsure += lost or report.tags.unknown.total() > unknown
     if course.broken is not None and broken is None:
         report.faults.append(
             Fault.of(event, "document", course.broken, "a version that follows")
@@ -95,13 +108,23 @@ def _follow(event: Event, report: LogReport) -> None:
 
 
 def _end(report: LogReport) -> Iterator[Fault]:
-    last = report.last
+    last = next((event for event in reversed(report.events) if event.type != ERASED), None)
     if last is not None and last.type in TOLD:
         yield from missing(report.course)
     elif last is None or last.type != FINISHED:
         found = "nothing" if last is None else last.name
         right = "run.finished (or --allow-unfinished)"
         yield Fault(None, report.name, "end of the log", found, right)
+
+
+def _tombstones(data: bytes) -> Iterator[Event]:
+    """Yield the tombstones of a log that can be read."""
+    for line in data.split(b"\n")[:-1]:
+        if line.endswith(_TOMBSTONE):
+            with suppress(FaultError):
+                event = parse_event(line, "")
+                _ = event.data
+                yield event
 
 
 def _read(data: bytes, report: LogReport, before: Event | None) -> Iterator[Event]:

@@ -15,11 +15,12 @@ from skilltrail.method.loop import train
 from skilltrail.method.run import gate_rule
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.runtime.evaluation import items_of, measure, transfer
-from skilltrail.runtime.named_skill import NamedSkill, named_skill
+from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill
 from skilltrail.verify.doors import gaps_of, labelled, rollouts_of, run_of
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import Check, Fault, Level
 
+ERASED_FROM = "a text was erased from what it rests on, so nobody can run it again"
 TAGGED = ("rule", "order", "interval", "share_interval", "counter")
 
 
@@ -77,6 +78,8 @@ class ComparingRecorder:
 def training_again(evidence: Evidence) -> Check:
     """Run the loop on recorded facts alone."""
     events = evidence.training.events
+    if evidence.erased:
+        return Check(0, len(events), ERASED_FROM)
     recorder = ComparingRecorder(events)
     return _compared(
         evidence, "train", recorder, events, lambda: train(run_of(evidence, recorder))
@@ -89,6 +92,8 @@ def evaluation_again(evidence: Evidence) -> Check | None:
     if report is None:
         return None
     events = report.events
+    if evidence.erased:
+        return Check(0, len(events), ERASED_FROM)
     recorder = ComparingRecorder(events, evidence.training.last)
     return _compared(
         evidence, "evaluate", recorder, events, lambda: _measured(evidence, recorder, events)

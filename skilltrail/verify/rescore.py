@@ -61,6 +61,8 @@ class Rows:
         self, event: Event, row: Mapping[str, Any], target: RefusingModel | None
     ) -> str | list[Fault]:
         """Return the faults of a row, or why it cannot be checked."""
+        if self._lost(event, row):
+            return "rollouts, or what they rest on, lost text that was erased"
         item = self._items.get(row["item"])
         if item is None:
             return "items are not here as the log names them"
@@ -79,6 +81,16 @@ class Rows:
             return [_of(event, "fact", row, f"{type(error).__name__} {error}", "a rollout")]
         except FaultError as error:
             return [_of(event, "fact", row, error.found, "a rollout")]
+
+    def _lost(self, event: Event, row: Mapping[str, Any]) -> bool:
+        """True where a text was erased from the rollout, its item or its skill."""
+        erased = self._e.erased
+        keys = {row["key"], row.get("judgement")}
+        return (
+            event.seq in erased.events
+            or row["item"] in erased.items
+            or not erased.facts.isdisjoint(keys)
+        )
 
     def _scored(self, event: Event, row: Mapping[str, Any], item: Item) -> str | list[Fault]:
         facts, key = self._e.facts, row["key"]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
+from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.replay import version_of
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.exports import shard_files
@@ -27,7 +28,8 @@ def training_log(evidence: Evidence) -> Check:
     report = evidence.training
     if evidence.own:
         ends = [at for at, event in enumerate(report.events) if event.type == FINISHED]
-        for event in report.events[ends[0] + 1 :] if ends else ():
+        after = report.events[ends[0] + 1 :] if ends else []
+        for event in (event for event in after if event.type != ERASED):
             fault = Fault.of(event, "place", "after the end of the run", "no event")
             report.faults.append(fault)
     return report.check

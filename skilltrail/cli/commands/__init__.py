@@ -32,6 +32,7 @@ COMMANDS = (
     Command("verify", "history", "Check a run: log, facts, commits."),
     Command("rebuild", "refs", "Make all refs/evolution again from the logs."),
     Command("anchor", "refs", "Sign a run's last commit, or print the hash to publish."),
+    Command("erase", "refs", "Take a secret out of facts, logs, outputs and commits."),
     Command("plan", "models", "Forecast calls, tokens and money of a run."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("aa-check", "aa_check", "Measure one skill twice: how noisy is the gate here?"),

@@ -15,7 +15,7 @@ from skilltrail.method.rollout import by_item
 from skilltrail.method.run import gate_rule
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json
-from skilltrail.runtime.named_skill import named_skill
+from skilltrail.runtime.evaluation.named_skill import named_skill
 from skilltrail.runtime.session import open_session
 
 

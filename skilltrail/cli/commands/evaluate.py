@@ -18,10 +18,10 @@ from skilltrail.history.log.words import score
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.evaluation import evaluate_skills, items_of
-from skilltrail.runtime.evaluation_log import Asked, open_log, openings_before
-from skilltrail.runtime.named_skill import named_skill
+from skilltrail.runtime.evaluation.log import Asked, open_log, openings_before
+from skilltrail.runtime.evaluation.named_skill import named_skill
+from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.runtime.session import open_session
-from skilltrail.runtime.transfer import target_named
 
 GAIN, SHARE = "gain (95 % interval)", "share of the gain (95 % interval)"
 TRAINED_ON = "target"  # what tables call the role `target`

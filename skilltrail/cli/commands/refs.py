@@ -1,26 +1,33 @@
-"""`skilltrail rebuild`, `anchor`: care for the commits of runs."""
+"""`skilltrail rebuild`, `anchor`, `erase`: care for what is kept of runs."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from skilltrail.cli.commands.history import JSON, project
-from skilltrail.core.errors import UsageError
+from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import Project, live_logs
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole, scan_log
 from skilltrail.runtime.console import emit, emit_json, say, table
+from skilltrail.store.place import Place, find_place
+
+if TYPE_CHECKING:
+    from skilltrail.runtime.erase import Found
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("rebuild")(rebuild)
     app.command("anchor")(anchor)
+    app.command("erase")(erase)
 
 
 def git_of(here: Project, command: str) -> Git:
@@ -133,3 +140,83 @@ def _default_run(git: Git) -> str:
             "`skilltrail rebuild` makes its commits, or name a run",
         )
     return found
+
+
+def erase(
+    text: Annotated[
+        str | None,
+        typer.Option(
+            "--text", help="What to erase; without it stdin is read, or you are asked."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say where it stands.")
+    ] = False,
+    everywhere: Annotated[
+        bool,
+        typer.Option("--everywhere", help="Also in files, branches and tags of your own."),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")] = False,
+    as_json: JSON = False,
+) -> None:
+    """Take a secret or a person's datum out of facts, exports, logs, outputs and commits.
+
+    What it stood in says that it was erased. Nothing brings it back.
+
+    Example: skilltrail erase --dry-run
+    """
+    from skilltrail.runtime.erase import Search
+    from skilltrail.runtime.erase import erase as carry_out
+
+    place = find_place()
+    wanted = _text_to_erase(text)
+    found = Search(place, wanted).find()
+    if dry_run or not found:
+        _tell_found(found, as_json=as_json)
+        return
+    if not as_json:
+        _tell_found(found, as_json=False)
+    if not yes:
+        if not sys.stdin.isatty():
+            raise UsageError("skilltrail erase", "nobody can be asked here", "Say --yes")
+        typer.confirm("Erase it? Nothing brings it back", abort=True, err=True)
+    left = carry_out(place, wanted, lambda: _report(place), everywhere=everywhere)
+    if as_json:
+        emit_json({"erased": [f.to_json() for f in found], "left": [f.to_json() for f in left]})
+    if left:
+        where = ", ".join(one.place for one in left[:8])
+        own = any(one.own for one in left)
+        remedy = "Say --everywhere, or edit them yourself" if own else "Run it again"
+        raise FaultError("It is erased, but still stands in", where, remedy)
+    say("it is gone from here. Copies elsewhere are beyond this: other clones, remotes of git")
+    say("and DVC, what a provider keeps. Commit what changed, and revoke a secret")
+
+
+def _text_to_erase(text: str | None) -> str:
+    if text is not None:
+        return text
+    if sys.stdin.isatty():
+        return str(typer.prompt("Text to erase", hide_input=True, err=True))
+    return sys.stdin.read()
+
+
+def _tell_found(found: Sequence[Found], *, as_json: bool) -> None:
+    if as_json:
+        emit_json([one.to_json() for one in found])
+    elif found:
+        rows = [(one.place, one.what, "yours" if one.own else "") for one in found]
+        table(("where", "what", ""), rows)
+        if any(one.own for one in found):
+            say("what is yours is left as it is, unless you say --everywhere")
+    else:
+        say("it stands nowhere in this project")
+
+
+def _report(place: Place) -> None:
+    """Write the report anew from cleaned logs; what stands there is clean without it too."""
+    from skilltrail.report.build import build
+
+    try:
+        build(place.workspace, place.root)
+    except SkilltrailError as error:
+        say(f"the report could not be written anew: {error}")

@@ -30,6 +30,7 @@ from skilltrail.history.ask.comparable import (
 )
 from skilltrail.history.ask.heldout import HeldOut
 from skilltrail.history.ask.runs import natural
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
 
@@ -148,7 +149,7 @@ def compare_runs(
         UsageError: no run consumed such a param or has such a value; or the runs are of several
             environments, data or targets.
     """
-    stories = {n: Story(e) for n, e in runs.items() if e and e[-1].type == "run.finished"}
+    stories = {n: Story(e) for n, e in runs.items() if end_of(e) is not None}
     said = common_metric(stories.values())
     tests = {} if evaluations is None else evaluations
     read = [read_run(n, stories[n], said, tests) for n in sorted(stories, key=natural)]

@@ -13,6 +13,7 @@ from skilltrail.history.ask.differences import in_words, shared_prefix
 from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.ask.sources import Project, live_logs
 from skilltrail.history.log.consumed import CONSUMED_IN, consumed_items, consumed_params
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event, Unreadable
 from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.run_log import Story
@@ -168,7 +169,7 @@ def _row(
     return RunRow(
         name=name,
         events=len(events),
-        finished=events[-1].type == "run.finished",
+        finished=end_of(events) is not None,
         forked_from=nearest,
         shared=shared,
         differs=differs,

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.history.git.ref_names import RUNS
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained, read_whole
 from skilltrail.history.log.replay import version_of
@@ -140,7 +141,7 @@ def stand_in(project: Project) -> str | None:
 
 def finished(events: list[Event]) -> bool:
     """Return whether a training log has come to its end."""
-    return bool(events) and events[-1].type == "run.finished"
+    return end_of(events) is not None
 
 
 def _finished_name(project: Project, live: list[Path]) -> str | None:

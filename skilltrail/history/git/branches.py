@@ -17,7 +17,7 @@ from skilltrail.history.log.events import Event, parse_event
 from skilltrail.history.log.log import chained
 
 OPENED = "test.opened"
-EVALUATING = ("rollouts.scored", "skill.evaluated", "skill.transferred")
+EVALUATING = ("rollouts.scored", "skill.evaluated", "skill.transferred", "text.erased")
 _CHUNK = 64  # commits read at a time
 
 

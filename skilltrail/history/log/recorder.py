@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.files import write_atomic, writing
+from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import EventLog, Repair, follow
 
@@ -119,8 +120,14 @@ class Recorder:
             self._project(self._projection.flush)
 
     def finish(self) -> None:
-        """End the log with the last event told; what stood after it is superseded."""
-        if self.deriving:
+        """End the log with the last event told; what stood after it is superseded.
+
+        Tombstones stay: they tell of facts that nobody can derive again.
+        """
+        rest = self._standing[len(self.events) :]
+        if all(event.type == ERASED for event in rest):
+            self.events += rest
+        else:
             self._supersede("nothing")
         self.close()
 

@@ -58,6 +58,11 @@ class Replay:
         self._version: int | None = None
         self._best_version: int | None = None
 
+    @property
+    def skill(self) -> str:
+        """The current document, "" before the seed."""
+        return self._skill
+
     def feed(self, event: Event) -> Snapshot:
         """Return the documents after `event`.
 

@@ -198,6 +198,13 @@ def _transferred(data: Data, version: int | None) -> str:
     return f"evaluation: {on}, {data['split']}, {means}{share}"
 
 
+def _erased(data: Data, version: int | None) -> str:
+    lost = [
+        count(len(data[name]), name[:-1]) for name in ("events", "facts", "items") if data[name]
+    ]
+    return f"erased: {visible(data['marker'], 20)} stands for a text in {', '.join(lost)}"
+
+
 SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,
@@ -219,4 +226,5 @@ SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "test.opened": _opened,
     "skill.evaluated": _evaluated,
     "skill.transferred": _transferred,
+    "text.erased": _erased,
 }

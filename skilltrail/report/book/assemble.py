@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
 from skilltrail.history.log.words import told
@@ -71,21 +72,20 @@ def book_of(
 
 
 def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
-    start, last = training[0].data, training[-1]
-    finished = last.type == "run.finished"
+    start, end = training[0].data, end_of(training)
     return {
         "env": start["env"],
         "agent": start["agent"]["version"],
         "target": dict(start["target"]),
         "seed": start["seed"],
         "parent": start["parent"],
-        "id": last.id,
+        "id": training[-1].id,
         "events": len(training),
         "train": len(start["train"]),
         "selection": len(start["selection"]),
-        "finished": finished,
-        "why": last.data["why"] if finished else None,
-        "best": last.data["best"]["version"] if finished else None,
+        "finished": end is not None,
+        "why": None if end is None else end.data["why"],
+        "best": None if end is None else end.data["best"]["version"],
         "facts": facts.present,
     }
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.report.tables import curve, metrics
 
 
 def headline(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str, Any]:
     """Return what `report.tables.metrics` returns; of an unfinished run, what is known yet."""
-    if training[-1].type == "run.finished":
+    if end_of(training) is not None:
         return metrics(training, evaluation)
     rows = rows_of(training)
     ended = Counter(row["verdict"] for row in rows)

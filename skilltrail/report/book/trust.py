@@ -8,6 +8,7 @@ from typing import Any
 
 from skilltrail.core.canon import digest
 from skilltrail.history.ask.evaluations import Evaluation, openings
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.verify.log import LogReport, verify_log
 
@@ -50,7 +51,7 @@ def _rows(
     yield _chain(report)
     yield _decisions(report)
     yield "Run", FACT, training[-1].id
-    if training[-1].type != "run.finished":
+    if end_of(training) is None:
         yield "End", NOTE, "the run has not finished; this is its state so far"
     if evaluation:
         yield _evaluated(evaluation, report)

@@ -13,6 +13,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.verify.result import Fault, Tags
 from skilltrail.verify.rules.candidates import check_candidate
 from skilltrail.verify.rules.epochs import check_comparison, check_memory
+from skilltrail.verify.rules.erasures import check_tombstone
 from skilltrail.verify.rules.evaluations import (
     check_evaluation,
     check_measured,
@@ -56,4 +57,5 @@ DECISIONS: Mapping[str, tuple[DecisionRule, ...]] = {
     "test.opened": (check_opening,),
     "skill.evaluated": (check_evaluation,),
     "skill.transferred": (check_evaluation, check_share),
+    "text.erased": (check_tombstone,),
 }

@@ -25,7 +25,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.params.knob import result_values
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.runtime.named_skill import NamedSkill
+from skilltrail.runtime.evaluation.named_skill import NamedSkill
 from skilltrail.runtime.session import Session
 from skilltrail.store.lock import run_lock
 

@@ -4,7 +4,7 @@
     out   reports/out/evaluation.jsonl, data/rollouts/test
 
 `evaluate.skills` and `evaluate.split` choose otherwise. On each of `evaluate.targets` the same
-skills do the same items, to see what of the gain carries over (`skilltrail.runtime.transfer`).
+skills do the same items, to see what of the gain carries over (see `transfer`).
 
 Skills are compared item by item with the seed skill; a gain comes with its 95 % interval. The
 training log is never touched. `evaluate.enabled: false` keeps the test split sealed.
@@ -33,11 +33,11 @@ from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
-from skilltrail.runtime.evaluation_log import Asked, open_log
-from skilltrail.runtime.named_skill import NamedSkill, named_skill, skills_of
+from skilltrail.runtime.evaluation.log import Asked, open_log
+from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
+from skilltrail.runtime.evaluation.transfer import carried, open_rollouts
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, facts_named
 from skilltrail.runtime.session import Session, open_session
-from skilltrail.runtime.transfer import carried, open_rollouts
 from skilltrail.store.exports import export_shards, import_shards
 
 
