@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, skills, skills_and_edits
 
 from skilltrail.skill.apply import Candidate, apply_edits
-from skilltrail.skill.document import parse, region_text, split_lines
+from skilltrail.skill.document import frontmatter_text, parse, region_text, split_lines
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.structure import structure_faults
@@ -689,3 +689,95 @@ def test_forty_edits_of_5000_lines_take_less_than_seconds():
     assert len(candidate.applied) == 41
     assert candidate.faults == ()
     assert time.perf_counter() - start < 5
+
+
+# A frozen frontmatter
+
+HEADS = (
+    "---\nname: t\ndescription: >-\n  a\n  b # no\n---\n",
+    "\ufeff---\r\nname: 't' # c\r\n---\r\n",
+)
+REWRITES = (
+    "# New\n- a\n",
+    "---\nname: other\n---\n# New\n",
+    "---\nname: t\n---\n\n---\n\ntext\n",
+    "\n\n# New\n",
+    "---\n",
+    "",
+)
+
+
+@given(skills_and_edits(), st.sampled_from(HEADS))
+def test_no_edit_changes_or_drops_a_frozen_frontmatter(given_, head):
+    text, edits = given_
+    parent = head + text.removeprefix(FRONTMATTER)
+    candidate = apply_edits(parent, edits, frozen=True)
+    assert candidate.text.startswith(head)
+    assert frontmatter_text(candidate.text) == frontmatter_text(parent) == head
+
+
+@given(skills_and_edits())
+def test_freezing_refuses_edits_of_the_frontmatter_and_nothing_else(given_):
+    text, edits = given_
+    frozen, free = apply_edits(text, edits, frozen=True), apply_edits(text, edits)
+    if frozen.held:
+        return
+    assert frozen == free
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        Edit("replace", target="name: t", content="name: x"),
+        Edit("delete", target="name: t"),
+        Edit("insert_after", target="name: t", content="extra: 1"),
+        Edit("replace", target="me: t", content="me: x", inline=True),
+        Edit("replace", target="---\nname: t\n---", content="# T"),
+        Edit("delete", target="---\nname: t\n---"),
+        Edit("replace", target="---\nname: t\n---\n# S", content="---\nname: x\n---\n# S"),
+    ],
+)
+def test_an_edit_of_a_frozen_frontmatter_is_refused(edit: Edit) -> None:
+    parent = "---\nname: t\n---\n# S\n"
+    candidate = apply_edits(parent, [edit], frozen=True)
+    assert candidate.results[0].detail.startswith("frontmatter: ")
+    assert candidate.text == parent
+    # What is refused in any case is not held up by the frost.
+    free = apply_edits(parent, [edit])
+    assert candidate.held == (free.results != candidate.results)
+
+
+def test_a_frozen_document_without_frontmatter_gets_none() -> None:
+    made = "---\nname: x\n---\n# T"
+    edit = Edit("replace", target="# T", content=made)
+    assert apply_edits("# T\n", [edit], frozen=True).results[0].status is EditStatus.PROTECTED
+    assert apply_edits("# T\n", [edit]).text.startswith("---\n")
+    hidden = "x\ny\n---\nname: x\n---\n"
+    edits = [Edit("delete", target="x"), Edit("delete", target="y")]
+    assert apply_edits(hidden, edits, frozen=True).faults
+    assert rewrite("# T\n", made + "\n", "0", frozen=True).text == "# T\n"
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("text", REWRITES)
+def test_a_rewrite_keeps_a_frozen_frontmatter_byte_for_byte(head: str, text: str) -> None:
+    parent = head + "# Old\n"
+    candidate = rewrite(parent, text, "0", frozen=True)
+    assert candidate.text.startswith(head)
+    assert frontmatter_text(candidate.text) == head
+    assert len(candidate.sources) == len(split_lines(candidate.text))
+    again = rewrite(parent, candidate.text, "0", frozen=True)
+    assert again.text == candidate.text
+
+
+def test_lines_end_as_the_frontmatter_does() -> None:
+    parent = "---\r\nname: t\r\n---\r\n# S\r\n- a\r\n"
+    assert apply_edits(parent, [Edit("append", content="- b\n- c")]).text == (
+        parent + "- b\r\n- c\r\n"
+    )
+    assert rewrite(parent, "---\nname: t\n---\n# N\n", "0").text == (
+        "---\r\nname: t\r\n---\r\n# N\r\n"
+    )
+    region = Edit("write_region", target="slow_update", content="x")
+    text = apply_edits(parent, [region], owner="slow_update").text
+    assert "\n" not in text.replace("\r\n", "")

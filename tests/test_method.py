@@ -6,15 +6,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from toy_world import WORDS, ToyEnvironment, ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
+from toy_world import (
+    SEED_SKILL,
+    WORDS,
+    ToyEnvironment,
+    ToyModel,
+    ToyOptimizer,
+    ToyRun,
+    run_toy,
+    toy_params,
+)
 
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
+from skilltrail.history.log.run_log import Story
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
-from skilltrail.skill.document import region_text
+from skilltrail.runtime.training import read_seed_skill
+from skilltrail.skill.document import frontmatter_text, region_text, split_lines
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 from skilltrail.store.facts import FactStore
+from skilltrail.verify.log import verify_log
 
 
 class Whole(ToyOptimizer):
@@ -99,6 +111,76 @@ def test_an_unusable_budget_leaves_the_scheduled_one_and_is_counted(
     second = done.events("budget.decided")[1]
     assert (second["budget"], second["rule"]) == (2, "scheduled/1")
     assert done.events("step.ended")[0]["counts"]["replies_rejected"] == 1
+
+
+HEADS = (
+    "---\nname: trees # ours\ndescription: >-\n  long\n---\n",
+    "\ufeff---\r\ndescription: 'd'\r\nname: trees # ours\r\n---\r\n",
+)
+
+
+class Meddler(Whole):
+    """Changes the frontmatter with everything that it proposes."""
+
+    async def reflect(self, view: StepView) -> Answer:
+        answer = await super().reflect(view)
+        return replace(answer, value=[self._meddled(patch, view) for patch in answer.value])
+
+    def _meddled(self, patch: Patch, view: StepView) -> Patch:
+        if view.update_mode == "full_rewrite_minibatch":
+            return replace(patch, edits=tuple(map(self._headless, patch.edits)))
+        edit = Edit("replace", target="name: trees # ours", content="name: oaks")
+        edit = replace(edit, items=patch.items)
+        meddles = view.update_mode == "patch" and "name: trees" in view.skill
+        return replace(patch, edits=(edit, *patch.edits)) if meddles else patch
+
+    def _headless(self, edit: Edit) -> Edit:
+        return replace(edit, content=edit.content.replace("name: trees # ours", "name: oaks"))
+
+    async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
+        answer = await super().rewrite(view, suggestions)
+        return replace(answer, value=answer.value[answer.value.index("# Trees") :])
+
+    async def compact(self, view: EpochView) -> Answer:
+        lines = split_lines(view.skill.removeprefix("\ufeff"))
+        kept = [line for line in lines[lines.index("# Trees") :] if "passed" not in line]
+        return Answer("\n".join(kept) + "\n", rule=self.tag)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize(
+    "mode", ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]
+)
+def test_a_frozen_frontmatter_stays_byte_for_byte_and_a_trained_one_may_change(
+    tmp_path: Path, store: FactStore, mode: str, head: str
+) -> None:
+    seed = head + SEED_SKILL.replace("\n", "\r\n" if "\r" in head else "\n")
+    texts = {}
+    for frontmatter in ("frozen", "train"):
+        done = run_toy(
+            tmp_path / frontmatter,
+            store,
+            toy_params(
+                update_mode=mode, lr=3, compaction=True, skill={"frontmatter": frontmatter},
+                skill_aware={"enabled": True},
+            ),
+            optimizer=Meddler(),
+            seed_skill=seed,
+        )  # fmt: skip
+        assert verify_log(done.log, "log").faults == []
+        assert {e.get("frontmatter") for e in done.events("candidate.built")} >= {frontmatter}
+        versions = Story(done.recorder.events).versions
+        assert len(versions) > 1
+        texts[frontmatter] = [frontmatter_text(version.text) for version in versions]
+    assert set(texts["frozen"]) == {head}
+    assert set(texts["train"]) != {head}
+
+
+def test_a_run_that_leaves_the_frontmatter_alone_says_nothing_of_it(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_toy(tmp_path, store, toy_params(), seed_skill=HEADS[0] + SEED_SKILL)
+    assert not any("frontmatter" in event for event in done.events("candidate.built"))
 
 
 def test_no_schedule_has_no_cap(tmp_path: Path, store: FactStore) -> None:
@@ -276,3 +358,17 @@ def test_what_an_environment_says_to_analysts_reaches_them_and_no_event(
     done = run_toy(tmp_path, store, toy_params(epochs=1), optimizer=Listening(), env=Telling())
     assert "train-oak had no answer" in told
     assert b"had no answer" not in done.log
+
+
+@pytest.mark.parametrize(
+    ("raw", "read"),
+    [
+        (b"\xef\xbb\xbf# T\r\n- a\r\n", "# T\n- a\n"),
+        *(((head + "# T\n").encode(), head + "# T\n") for head in HEADS),
+    ],
+)
+def test_a_seed_is_read_as_it_is_where_it_has_a_frontmatter(
+    tmp_path: Path, raw: bytes, read: str
+) -> None:
+    (tmp_path / "seed.md").write_bytes(raw)
+    assert read_seed_skill(tmp_path / "seed.md") == read

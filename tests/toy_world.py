@@ -85,7 +85,7 @@ class ToyModel:
         error = self.fail(word)
         if error is not None:
             raise error
-        known = f"- know {word}" in request.system.split("\n")
+        known = f"- know {word}" in request.system.replace("\r\n", "\n").split("\n")
         return Reply(word if known else "", usage={"input": 7, "output": 1})
 
     async def close(self) -> None:

@@ -7,11 +7,13 @@ SkillOpt has no such step; there documents only grow.
 
 from __future__ import annotations
 
+from functools import partial
+
 from skilltrail.core.tokens import count_tokens
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
-from skilltrail.method.update import record_candidate
+from skilltrail.method.update import record_candidate, with_frontmatter
 from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.rewrite import TAG as REWRITE
@@ -44,7 +46,8 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
             "reply": answer.reply,
         },
     )
-    candidate = rewrite(state.skill, answer.value, edit.id)
+    build = partial(rewrite, state.skill, answer.value, edit.id)
+    candidate, frontmatter = with_frontmatter(run, build)
     built = record_candidate(
         run,
         state,
@@ -55,6 +58,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         source=SOURCE,
         mode=SOURCE,
         rule=REWRITE,
+        frontmatter=frontmatter,
     )
     shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
     if not built.usable or not shrinks:

@@ -46,4 +46,5 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         history=state.history,
         meta_skill=state.meta_skill,
         max_skill_tokens=most if most else None,
+        frozen=run.params.skill.frozen,
     )

@@ -168,4 +168,5 @@ def view_of(
         max_skill_tokens=run.params.max_skill_tokens if run.params.max_skill_tokens else None,
         success_threshold=run.params.reflect.success_threshold,
         update_mode=run.params.update_mode,
+        frozen=run.params.skill.frozen,
     )

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
@@ -27,6 +29,12 @@ from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
+
+
+class Build(Protocol):
+    """Makes a candidate; `frozen`: no change to the frontmatter."""
+
+    def __call__(self, *, frozen: bool) -> Candidate: ...
 
 
 @dataclass(frozen=True)
@@ -58,11 +66,11 @@ async def make_candidate(
         merged: the patch that `edits` were selected from; None when only notes are new.
     """
     mode, reply, rule = view.update_mode, None, REWRITE
-    candidate = apply_edits(state.skill, ())
+    build: Build = partial(apply_edits, state.skill, ())
     if mode == "patch":
-        candidate, rule = apply_edits(state.skill, edits), APPLY
+        build, rule = partial(apply_edits, state.skill, edits), APPLY
     elif mode == "full_rewrite_minibatch" and edits:
-        candidate = rewrite(state.skill, edits[0].content, edits[0].id)
+        build = partial(rewrite, state.skill, edits[0].content, edits[0].id)
     elif mode == "rewrite_from_suggestions" and edits:
         answer = await run.optimizer.rewrite(view, edits)
         for rejected in answer.rejected:
@@ -70,7 +78,9 @@ async def make_candidate(
         reply = answer.reply
         if answer.value is not None:
             # The text first stands in the event that follows, so that event names the edit.
-            candidate = rewrite(state.skill, answer.value, f"{run.history.next_seq}.0")
+            own = f"{run.history.next_seq}.0"
+            build = partial(rewrite, state.skill, answer.value, own)
+    candidate, frontmatter = with_frontmatter(run, build)
     if notes is not None:
         noted = apply_edits(candidate.text, [notes], owner=notes.target)
         candidate = composed(candidate, noted)
@@ -84,7 +94,16 @@ async def make_candidate(
         mode=mode,
         rule=rule,
         reply=reply,
+        frontmatter=frontmatter,
     )
+
+
+def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, str | None]:
+    """Return the candidate as `skill.frontmatter` has it, and that param where it decided."""
+    setting = run.params.skill.frontmatter
+    frozen = build(frozen=True)
+    candidate = frozen if setting == "frozen" else build(frozen=False)
+    return candidate, setting if frozen.held else None
 
 
 def record_candidate(
@@ -99,6 +118,7 @@ def record_candidate(
     mode: str = "patch",
     rule: str = APPLY,
     reply: str | None = None,
+    frontmatter: str | None = None,
 ) -> Built:
     """Record a candidate with its faults; the whole text too, where a diff is no edit."""
     faults = candidate.faults + _too_long(run, candidate)
@@ -119,6 +139,7 @@ def record_candidate(
             "rule": rule,
             "reply": reply,
             **({} if mode == "patch" else {"text": candidate.text}),
+            **({} if frontmatter is None else {"frontmatter": frontmatter}),
         },
     )
     return Built(candidate, faults, patch, event.seq)

@@ -71,6 +71,7 @@ class StepView:
         max_skill_tokens: hard limit of the document's size; None = none.
         success_threshold: a rollout with at least this hard score is a success.
         update_mode: patch, rewrite_from_suggestions or full_rewrite_minibatch.
+        frozen: True when no edit may change the document's frontmatter.
     """
 
     epoch: int
@@ -85,6 +86,7 @@ class StepView:
     max_skill_tokens: int | None = None
     success_threshold: float = 1.0
     update_mode: str = "patch"
+    frozen: bool = True
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ class EpochView:
     history: tuple[StepRecord, ...]
     meta_skill: str = ""
     max_skill_tokens: int | None = None
+    frozen: bool = True
 
 
 @dataclass(frozen=True)

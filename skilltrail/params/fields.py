@@ -36,6 +36,15 @@ class Skill:
     parent: str | None = knob(
         None, "Event id of the version this run is forked from; set by `skilltrail fork`."
     )
+    frontmatter: str = knob(
+        "frozen",
+        "Whether training may change the YAML in front of the skill.",
+        choices=("frozen", "train"),
+    )
+
+    @property
+    def frozen(self) -> bool:
+        return self.frontmatter == "frozen"
 
 
 @dataclass(frozen=True)

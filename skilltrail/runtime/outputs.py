@@ -44,12 +44,17 @@ def keep_hand_edits(place: Place) -> None:
     path = place.workspace / BEST_SKILL
     if not path.exists():
         return
-    data = path.read_bytes().replace(b"\r\n", b"\n")
-    sha256, md5 = hashlib.sha256(data).hexdigest(), hashlib.md5(data).hexdigest()
-    if md5 == _md5_in_lock(place.workspace) or data == _at_head(place.workspace):
+    # As it is (a frontmatter may keep CR LF), and as a checkout may have changed it.
+    raw = path.read_bytes()
+    texts = {raw, raw.replace(b"\r\n", b"\n")}
+    md5s = {hashlib.md5(data).hexdigest() for data in texts}
+    if _md5_in_lock(place.workspace) in md5s or _at_head(place.workspace) in texts:
         return
-    if any(sha256 in log.read_text(encoding="utf-8") for log in _live_logs(place)):
-        return
+    sha256s = {hashlib.sha256(data).hexdigest() for data in texts}
+    for log in _live_logs(place):
+        told = log.read_text(encoding="utf-8")
+        if any(sha256 in told for sha256 in sha256s):
+            return
     raise SkillError(
         f"{BEST_SKILL} would be overwritten",
         "it holds text that no run has written",

@@ -29,6 +29,7 @@ from skilltrail.runtime.code_identity import code_digest
 from skilltrail.runtime.console import say
 from skilltrail.runtime.outputs import TRAIN_ROLLOUTS, facts_named, keep_hand_edits
 from skilltrail.runtime.session import Session
+from skilltrail.skill.document import BOM, frontmatter_text
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.lock import run_lock
@@ -129,7 +130,7 @@ def read_seed_skill(path: Path) -> str:
         SkillError: there is no such file, or it is no well-formed document.
     """
     try:
-        text = path.read_bytes().decode("utf-8-sig").replace("\r\n", "\n")
+        text = path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:
         raise SkillError(
             f"The seed skill {path.name}",
@@ -144,6 +145,9 @@ def read_seed_skill(path: Path) -> str:
         raise SkillError(
             f"The seed skill {path.name}", str(error), "Name a readable file in `skill.seed`"
         ) from error
+    if not frontmatter_text(text):
+        # Without a frontmatter to keep as it is, a document is written in one way.
+        text = text.removeprefix(BOM).replace("\r\n", "\n")
     faults = structure_faults(text)
     if faults:
         raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Mend the file")

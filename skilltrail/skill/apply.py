@@ -11,10 +11,12 @@ Departures from SkillOpt: no fuzzy or first-of-many match, no append in place of
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from skilltrail.skill.candidate import Candidate, Splice, build
-from skilltrail.skill.document import Document, marker, parse
+from skilltrail.skill.document import Document, frontmatter_text, marker, parse
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.skill.guards import check_frozen
 from skilltrail.skill.markdown import (
     HEADING,
     is_blank,
@@ -38,13 +40,18 @@ Resolved = tuple[str, Change]
 
 
 def apply_edits(
-    parent: str, edits: Sequence[Edit | Unusable], owner: str | None = None
+    parent: str,
+    edits: Sequence[Edit | Unusable],
+    owner: str | None = None,
+    *,
+    frozen: bool = False,
 ) -> Candidate:
     """Return the candidate that `edits` make of `parent`.
 
     An edit without id is known by its index in the list. `owner` names the protected region
     that these edits may write (`write_region`); without any other applied edit the text
     outside that region stays byte for byte. When nothing applies the text is the parent's.
+    `frozen`: no edit may change the frontmatter, or make one.
 
     Raises:
         ValueError: two edits have one id.
@@ -52,20 +59,24 @@ def apply_edits(
     document = parse(parent)
     results: dict[str, EditResult] = {}
     resolved: list[Resolved] = []
+    held = False
     names = [edit.id or str(index) for index, edit in enumerate(edits)]
     if len(set(names)) != len(names):
         raise ValueError("two edits of one list have the same id")
     for name, edit in zip(names, edits, strict=True):
         try:
             change = _resolved(document, edit, owner)
+            if frozen and change.region is None:
+                check_frozen(document, change.start[0], change.end[0], change.lines)
             _check_conflict(change, resolved)
         except Refused as refusal:
+            held = held or refusal.holds
             results[name] = _refusal(name, refusal)
             continue
         resolved.append((name, change))
     resolved = _without_new_markers(document, resolved, results)
     keep_ends = all(change.region is not None for _, change in resolved)
-    crlf = "\r\n" in parent and not keep_ends
+    crlf = "\r\n" in parent and document.end == "\n" and not keep_ends
     for name, change in resolved:
         notes = [change.detail, _CRLF_NOTE if crlf else ""]
         results[name] = EditResult(
@@ -77,7 +88,10 @@ def apply_edits(
         )
     owned = frozenset(change.region for _, change in resolved if change.region is not None)
     splices = _splices(document, resolved)
-    return build(parent, splices, [results[name] for name in names], owned, keep_ends)
+    candidate = build(parent, splices, [results[name] for name in names], owned, keep_ends)
+    if frozen and frontmatter_text(candidate.text) != frontmatter_text(parent):
+        held = True  # edits that change nothing there one by one may do so together
+    return replace(candidate, held=held) if held else candidate
 
 
 def _resolved(document: Document, edit: Edit | Unusable, owner: str | None) -> Change:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from skilltrail.skill.diffs import unified_diff
-from skilltrail.skill.document import parse, raw_lines, split_lines
+from skilltrail.skill.document import frontmatter_text, parse, raw_lines, split_lines
 from skilltrail.skill.edit import EditResult, EditStatus
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.structure import structure_faults
@@ -43,6 +43,8 @@ class Candidate:
         sources: one per line of `text`.
         added, removed: lines written and lines taken out (a moved line is both).
         owned: names of the regions that were written by their owner.
+        held: True where a frozen frontmatter made a difference: an edit was refused for its
+            sake, or a text's own was left out.
     """
 
     parent: str
@@ -52,6 +54,7 @@ class Candidate:
     added: int
     removed: int
     owned: frozenset[str] = frozenset()
+    held: bool = False
 
     @property
     def changed(self) -> bool:
@@ -75,7 +78,11 @@ class Candidate:
         """Why the text must not be evaluated; () = it can be. An unchanged text has none."""
         if not self.changed:
             return ()
-        return (*structure_faults(self.text), *self._region_faults())
+        return (*structure_faults(self.text), *self._region_faults(), *self._held_faults())
+
+    def _held_faults(self) -> Iterator[str]:
+        if self.held and frontmatter_text(self.parent) != frontmatter_text(self.text):
+            yield "the frozen frontmatter is not what it was"
 
     def _region_faults(self) -> Iterator[str]:
         before, after = _region_texts(self.parent), _region_texts(self.text)
@@ -101,6 +108,7 @@ def composed(first: Candidate, second: Candidate) -> Candidate:
         first.added + second.added,
         first.removed + second.removed,
         first.owned | second.owned,
+        first.held or second.held,
     )
 
 
@@ -122,7 +130,8 @@ def build(
 ) -> Candidate:
     """Return the candidate of `splices`, which are in order and do not overlap.
 
-    Every line written ends in LF; lines carried over keep CR LF only with `keep_ends`.
+    A line ends as the document's lines do (`Document.end`); lines of the frontmatter, and with
+    `keep_ends` all that are carried over, end as they did.
     Without splices the text is the parent's, byte for byte.
     """
     old = split_lines(parent)
@@ -138,19 +147,23 @@ def _spliced(
 ) -> tuple[str, list[Source]]:
     if not splices:
         return parent, list(range(len(old)))
+    document = parse(parent)
     ends = [raw[len(line) :] for raw, line in zip(raw_lines(parent), old, strict=True)]
+    for number, end in enumerate(ends):
+        if end and not keep_ends and number >= document.frontmatter:
+            ends[number] = document.end
     texts: list[str] = []
     sources: list[Source] = []
     at = 0
     for one in [*splices, Splice(len(old), len(old), (), "")]:
         for number in range(at, one.start):
-            texts.append(old[number] + (ends[number] if keep_ends else ends[number][-1:]))
+            texts.append(old[number] + ends[number])
             sources.append(number)
-        texts += [line + "\n" for line in one.lines]
+        texts += [line + document.end for line in one.lines]
         sources += _carried(old, one)
         at = one.end
     # Only the last line may lack its end.
-    texts[:-1] = [text if text.endswith("\n") else text + "\n" for text in texts[:-1]]
+    texts[:-1] = [text if text.endswith("\n") else text + document.end for text in texts[:-1]]
     return "".join(texts), sources
 
 

@@ -76,6 +76,12 @@ class Document:
     blocks: tuple[Block, ...]
     sections: tuple[Section, ...]
 
+    @property
+    def end(self) -> str:
+        """How a line that is written ends: as the frontmatter's first one, else with LF."""
+        first = self.text.split("\n", 1)[0]
+        return "\r\n" if self.frontmatter and first.endswith("\r") else "\n"
+
     def region(self, name: str) -> Region | None:
         """Return the first region of that name, or None."""
         return next((region for region in self.regions if region.name == name), None)
@@ -152,6 +158,11 @@ def body(text: str) -> str:
         for number, line in enumerate(raw_lines(text))
         if not document.touches_region(number, number + 1)
     )
+
+
+def frontmatter_text(text: str) -> str:
+    """Return the frontmatter as it stands, both delimiters in; "" = there is none."""
+    return "".join(raw_lines(text)[: parse(text).frontmatter])
 
 
 def frontmatter_length(lines: Sequence[str]) -> int:

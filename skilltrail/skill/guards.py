@@ -68,6 +68,19 @@ def check_replacement(document: Document, start: int, end: int, lines: Sequence[
         _check_closed(lines, start + 1)
 
 
+def check_frozen(document: Document, start: int, end: int, lines: Sequence[str]) -> None:
+    """Refuse what changes a frontmatter, or makes one.
+
+    Raises:
+        Refused: protected.
+    """
+    touches = start < document.frontmatter
+    makes = start == 0 and frontmatter_length([*lines, *document.lines[end:]]) > 0
+    if touches or makes:
+        detail = "frontmatter: it is frozen (`skill.frontmatter` in params.yaml)"
+        raise Refused(EditStatus.PROTECTED, detail, (start + 1,), holds=True)
+
+
 def _check_head(lines: Sequence[str]) -> None:
     if lines and lines[0].rstrip(" \t") == "---" and not begins_with_frontmatter(lines):
         what = "a first line --- opens frontmatter, which needs fields and a closing ---"

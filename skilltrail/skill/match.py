@@ -27,10 +27,21 @@ _WORD = re.compile(r"[^ \t!-/:-@\[-`{-~]+")
 
 
 class Refused(Exception):
-    """An edit that will not be applied. `lines` are 1-based; `detail` is "code: sentence"."""
+    """An edit that will not be applied. `lines` are 1-based; `detail` is "code: sentence".
 
-    def __init__(self, status: EditStatus, detail: str, lines: Iterable[int] = ()) -> None:
+    `holds`: it is refused for the sake of a frozen frontmatter alone.
+    """
+
+    def __init__(
+        self,
+        status: EditStatus,
+        detail: str,
+        lines: Iterable[int] = (),
+        *,
+        holds: bool = False,
+    ) -> None:
         self.status, self.detail, self.lines = status, detail, tuple(lines)
+        self.holds = holds
         super().__init__(detail)
 
 

@@ -7,8 +7,10 @@ stay the same keep their origin by line alignment (`candidate.align`), moved one
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skilltrail.skill.candidate import Candidate, Source, align, build, moved
-from skilltrail.skill.document import Document, marker, parse
+from skilltrail.skill.document import Document, marker, parse, raw_lines
 from skilltrail.skill.edit import EditResult, EditStatus
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.match import text_lines
@@ -19,21 +21,29 @@ TAG = "rewrite/1"
 _Line = tuple[str, int | None]
 
 
-def rewrite(parent: str, text: str, edit: str) -> Candidate:
+def rewrite(parent: str, text: str, edit: str, *, frozen: bool = False) -> Candidate:
     """Return the candidate that the whole new `text` makes of `parent`; `edit` is its id.
 
+    `frozen`: the parent's frontmatter, or that there is none, stays whatever the text says.
     The one result is `applied`, `noop` (the same text), `protected` (a region that the parent
     does not have) or `invalid` (no text, or marker lines without a partner).
     """
     old, new = parse(parent), parse("\n".join(text_lines(text)) + "\n")
+    held = False
+    if frozen:
+        own = new
+        head = old.lines[: old.frontmatter]
+        new = parse("".join(line + "\n" for line in (*head, *own.lines[own.frontmatter :])))
+        held = new.lines != own.lines
     status, detail = _verdict(old, new)
     if status is not EditStatus.APPLIED:
-        return build(parent, (), [EditResult(edit, status, detail=detail)])
+        refused = build(parent, (), [EditResult(edit, status, detail=detail)])
+        return replace(refused, held=held)
     lines = _with_regions(old, new)
-    whole = "".join(line + "\n" for line, _ in lines)
+    whole = _text(old, lines)
     if whole == parent:
         result = EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")
-        return build(parent, (), [result])
+        return replace(build(parent, (), [result]), held=held)
     sources = _sources(old, lines, edit)
     added = sum(isinstance(source, str) for source in sources)
     return Candidate(
@@ -43,7 +53,17 @@ def rewrite(parent: str, text: str, edit: str) -> Candidate:
         tuple(moved(old.lines, [line for line, _ in lines], sources)),
         added,
         len(old.lines) - (len(lines) - added),
+        held=held,
     )
+
+
+def _text(old: Document, lines: list[_Line]) -> str:
+    """Return the lines as text; where they begin with the parent's frontmatter, as it was."""
+    texts = [line + old.end for line, _ in lines]
+    head = old.frontmatter
+    if head and [line for line, _ in lines[:head]] == list(old.lines[:head]):
+        texts[:head] = raw_lines(old.text)[:head]
+    return "".join(texts)
 
 
 def _verdict(old: Document, new: Document) -> tuple[EditStatus, str]:

@@ -27,6 +27,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "seed": ("run.started", lambda data: data["seed"]),
     "skill.seed": ("run.started", lambda data: data["seed_skill"]["digest"][:12]),
     "skill.parent": ("run.started", lambda data: data["parent"]),
+    "skill.frontmatter": ("candidate.built", lambda data: data.get("frontmatter")),
     "target.backend": ("run.started", lambda data: data["target"].get("backend")),
     "target.model": ("run.started", lambda data: data["target"].get("model")),
     "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),

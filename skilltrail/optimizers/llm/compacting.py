@@ -23,7 +23,7 @@ Texts = tuple[str | None, str]  # the document (None = as it is), and the reason
 
 async def compact(asker: Asker, view: EpochView) -> Answer:
     """Return the shorter document, or None."""
-    ground = Ground(view.skill, view.max_skill_tokens, Screen.of(view.skill, ()))
+    ground = Ground(view.skill, view.max_skill_tokens, Screen.of(view.skill, ()), view.frozen)
     asked = await asker.ask(
         Question(
             stage="compact",
@@ -47,9 +47,8 @@ def _read(found: Mapping[str, Any], ground: Ground) -> Reading[Texts]:
     if text is None:
         return Reading((None, reasoning))
     faults = document_faults(text, ground)
-    before, after = (
-        count_tokens(one) for one in (ground.skill, rewrite(ground.skill, text, "0").text)
-    )
+    shorter = rewrite(ground.skill, text, "0", frozen=ground.frozen).text
+    before, after = count_tokens(ground.skill), count_tokens(shorter)
     if not faults and after >= before:
         faults = [f"document: not_shorter: {after} tokens, the document now has {before}"]
     return Reading(None, tuple(faults)) if faults else Reading((text, reasoning))

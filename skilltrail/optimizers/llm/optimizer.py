@@ -87,4 +87,4 @@ class LlmOptimizer:
 
 
 def _ground(view: StepView) -> Ground:
-    return Ground(view.skill, view.max_skill_tokens, Screen.of_step(view))
+    return Ground(view.skill, view.max_skill_tokens, Screen.of_step(view), view.frozen)

@@ -28,11 +28,13 @@ _EXAMPLES = "example"
 
 @dataclass(frozen=True)
 class Ground:
-    """What proposals are held against: the document, its size limit, and the screen."""
+    """What proposals are held against: the document, its size limit, the screen, and
+    whether its frontmatter is frozen."""
 
     skill: str
     max_tokens: int | None
     screen: Screen
+    frozen: bool = True
 
 
 @dataclass
@@ -80,7 +82,7 @@ def sort_suggestions(parts: Sequence[Any], ground: Ground) -> Sorted:
 
 def document_faults(text: str, ground: Ground) -> list[str]:
     """Return what is wrong with a whole new document; [] = it can be a candidate."""
-    candidate = rewrite(ground.skill, text, "0")
+    candidate = rewrite(ground.skill, text, "0", frozen=ground.frozen)
     result = candidate.results[0]
     if result.status is EditStatus.NOOP:
         return []
@@ -117,7 +119,7 @@ def _sort(name: str, edit: Edit, ground: Ground, found: Sorted) -> None:
     if refusal is not None:
         found.dropped.append(f"{said}: {refusal}")
         return
-    candidate = apply_edits(ground.skill, [replace(edit, id="")])
+    candidate = apply_edits(ground.skill, [replace(edit, id="")], frozen=ground.frozen)
     result = candidate.results[0]
     problem = f"{said}: {result.status.value}: {result.detail}"
     if result.status is EditStatus.NOOP:

@@ -86,9 +86,17 @@ def built_again(event: Event, course: Course) -> Candidate:
     regions = [edit for edit in edits if edit.op == "write_region"]
     if f"{event.seq}.0" in ids:
         return _rewritten(event, course.skill, regions)
+    frozen = _frozen(event)
     if event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
-        return _with_regions(rewrite(course.skill, plain[0].content, plain[0].id), regions)
-    return _with_regions(apply_edits(course.skill, plain), regions)
+        one = plain[0]
+        whole = rewrite(course.skill, one.content, one.id, frozen=frozen)
+        return _with_regions(whole, regions)
+    return _with_regions(apply_edits(course.skill, plain, frozen=frozen), regions)
+
+
+def _frozen(event: Event) -> bool:
+    """Return whether a frozen frontmatter decided; where nothing says so it made no odds."""
+    return bool(event.data.get("frontmatter") == "frozen")
 
 
 def _with_regions(candidate: Candidate, regions: list[Edit]) -> Candidate:
@@ -111,7 +119,11 @@ def _rewritten(event: Event, skill: str, regions: list[Edit]) -> Candidate:
     texts = [event.data["text"]]
     for edit in regions:
         texts = [one for text in texts for one in _without(text, edit.target, skill)]
-    found = [_with_regions(rewrite(skill, text, own["edit"]), regions) for text in texts]
+    frozen = _frozen(event)
+    found = [
+        _with_regions(rewrite(skill, text, own["edit"], frozen=frozen), regions)
+        for text in texts
+    ]
     same = (one for one in found if not any(differing(event, _recorded(one))))
     return next(same, found[0])
 
