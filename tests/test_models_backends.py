@@ -20,10 +20,10 @@ from skilltrail.models.backends.openai_clients import MINIMAX_URLS
 from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.client.backend import cut_at_stop, model_name
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.client.identity import identity_of, resolved_api
+from skilltrail.models.client.identity import abilities_of, identity_of, resolved_api
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Part, Reply, Request
-from skilltrail.models.registry import abilities_of, open_model
+from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import AzureOptions, ExecOptions, RoleOptions
 from tests.fault_server import Answer, Call, FaultServer
 from tests.role_options import CHATS, KEYS, PLAIN, options_at

@@ -7,7 +7,7 @@ identity, is the key under which the reply is kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from skilltrail.core.canon import digest
@@ -52,21 +52,16 @@ class Message:
         return Message(role, (Part(text),))
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"role": self.role, "parts": [p.to_json() for p in self.parts]}
-        if self.tool_calls:
-            data["tool_calls"] = [dict(call) for call in self.tool_calls]
-        if self.tool_call_id is not None:
-            data["tool_call_id"] = self.tool_call_id
-        return data
+        calls = {"tool_calls": list(self.tool_calls)} if self.tool_calls else {}
+        id = {} if self.tool_call_id is None else {"tool_call_id": self.tool_call_id}
+        parts = [part.to_json() for part in self.parts]
+        return {"role": self.role, "parts": parts, **calls, **id}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Message:
-        return Message(
-            role=data["role"],
-            parts=tuple(Part.from_json(part) for part in data["parts"]),
-            tool_calls=tuple(data.get("tool_calls", ())),
-            tool_call_id=data.get("tool_call_id"),
-        )
+        parts = tuple(map(Part.from_json, data["parts"]))
+        calls = tuple(data.get("tool_calls", ()))
+        return Message(data["role"], parts, calls, data.get("tool_call_id"))
 
 
 @dataclass(frozen=True)
@@ -96,14 +91,12 @@ class Decoding:
     effort: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "top_p": self.top_p,
-            "stop": list(self.stop),
-            "seed": self.seed,
-            "effort": self.effort,
-        }
+        return {**vars(self), "stop": list(self.stop)}
+
+    def over(self, asked: Decoding) -> Decoding:
+        """Return what is set here, and `asked` for all else."""
+        own = {name: value for name, value in vars(self).items() if value not in (None, ())}
+        return replace(asked, **own)
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Decoding:
@@ -141,35 +134,28 @@ class Request:
     returns: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "system": self.system,
-            "prompt": self.prompt,
+        data = {
+            **vars(self),
             "messages": [message.to_json() for message in self.messages],
             "decoding": self.decoding.to_json(),
-            "schema": None if self.schema is None else dict(self.schema),
-            "tools": [dict(tool) for tool in self.tools],
-            "repeat": self.repeat,
-            "turn": self.turn,
+            "tools": list(self.tools),
+            "files": [file.to_json() for file in self.files],
+            "returns": list(self.returns),
         }
-        if self.files:
-            data["files"] = [file.to_json() for file in self.files]
-        if self.returns:
-            data["returns"] = list(self.returns)
-        return data
+        # Older keys know nothing of files: what is not used is not told.
+        return {k: v for k, v in data.items() if v or k not in ("files", "returns")}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Request:
         return Request(
-            system=data["system"],
-            prompt=data["prompt"],
-            messages=tuple(Message.from_json(message) for message in data["messages"]),
-            decoding=Decoding.from_json(data["decoding"]),
-            schema=data["schema"],
-            tools=tuple(data["tools"]),
-            repeat=data["repeat"],
-            turn=data["turn"],
-            files=tuple(File(**file) for file in data.get("files", ())),
-            returns=tuple(data.get("returns", ())),
+            **{
+                **data,
+                "messages": tuple(map(Message.from_json, data["messages"])),
+                "decoding": Decoding.from_json(data["decoding"]),
+                "tools": tuple(data["tools"]),
+                "files": tuple(File(**file) for file in data.get("files", ())),
+                "returns": tuple(data.get("returns", ())),
+            }
         )
 
     def key(self, identity: Mapping[str, Any]) -> str:
@@ -205,27 +191,13 @@ class Reply:
     blocks: tuple[str, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {
-            "text": self.text,
-            "finish": self.finish,
-            "tool_calls": [dict(call) for call in self.tool_calls],
-            "model": self.model,
-            "usage": dict(self.usage),
-        }
-        if self.extra:
-            data["extra"] = dict(self.extra)
-        return data
+        kept = ("text", "finish", "model", "usage", *(("extra",) if self.extra else ()))
+        told = {name: getattr(self, name) for name in kept}
+        return {**told, "tool_calls": list(self.tool_calls)}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Reply:
-        return Reply(
-            text=data["text"],
-            finish=data["finish"],
-            tool_calls=tuple(data["tool_calls"]),
-            model=data["model"],
-            usage=data["usage"],
-            extra=data.get("extra", {}),
-        )
+        return Reply(**{**data, "tool_calls": tuple(data["tool_calls"])})
 
 
 class Model(Protocol):

@@ -17,19 +17,14 @@ from skilltrail.models.backends.replay import Records, ReplayModel
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.budget import Account, Budget, BudgetedModel
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.client.client import ModelClient, Settings
-from skilltrail.models.client.identity import (
-    identity_of,
-    own_decoding,
-    provider_label,
-    resolved_api,
-)
+from skilltrail.models.client.client import ModelClient
+from skilltrail.models.client.identity import default_workers, own_decoding, provider_label
 from skilltrail.models.client.prices import price_of, require_price
 from skilltrail.models.client.retry import endpoint_state
 from skilltrail.models.environ import environment
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Model
-from skilltrail.params.model_options import HARNESS_BACKENDS, RoleOptions
+from skilltrail.params.model_options import RoleOptions
 
 # Module and function of each backend: (role's options, endpoint, environment) -> Backend.
 FACTORIES: Mapping[str, str] = {
@@ -48,14 +43,6 @@ USUAL_KEY = {
     "anthropic": "ANTHROPIC_API_KEY",
     "minimax": "MINIMAX_API_KEY",
 }
-_HARNESS_ABILITIES = {
-    "codex_exec": ("schema", "vision"),
-    "claude_exec": ("schema",),
-    "exec": (),
-}
-_DEFAULT_WORKERS = 16
-_DEFAULT_HARNESS_WORKERS = 2
-
 Factory = Callable[[RoleOptions, Endpoint, Mapping[str, str]], Backend]
 
 
@@ -106,24 +93,10 @@ def client_of(
     workers = default_workers(options)
     named = () if endpoint.key_env is None else (endpoint.key_env,)
     place = f"{options.backend} {options.base_url} {options.azure.endpoint} {options.region}"
-    return ModelClient(
-        backend,
-        Settings(
-            endpoint=endpoint,
-            identity=identity_of(options),
-            style=style_of(options),
-            abilities=abilities_of(options),
-            workers=workers,
-            decoding=own_decoding(options),
-            omit=options.omit,
-            timeout_s=options.timeout_s,
-            retry=options.retry,
-            seeded=options.seed is not None or options.backend == "vllm",
-        ),
-        endpoint_state(place, hashlib.sha256(key.encode("utf-8")).hexdigest(), workers),
-        Budget(role, options.budget) if budget is None else budget,
-        Redactor(secret_values(environ, named)),
-    )
+    state = endpoint_state(place, hashlib.sha256(key.encode()).hexdigest(), workers)
+    budget = Budget(role, options.budget) if budget is None else budget
+    hidden = Redactor(secret_values(environ, named))
+    return ModelClient(backend, endpoint, options, state, budget, hidden)
 
 
 def endpoint_of(role: str, options: RoleOptions) -> Endpoint:
@@ -186,42 +159,6 @@ def require_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
         f"Set {endpoint.key_env} in the environment or in a .env file "
         f"({endpoint.role}.key_env names the variable)",
     )
-
-
-def default_workers(options: RoleOptions) -> int:
-    """Return how many calls may be in flight when params do not say."""
-    if options.workers > 0:
-        return options.workers
-    return _DEFAULT_HARNESS_WORKERS if options.backend in HARNESS_BACKENDS else _DEFAULT_WORKERS
-
-
-def style_of(options: RoleOptions) -> str:
-    """Return `completion` or `chat`."""
-    if options.backend == "local":
-        return options.style
-    return "completion" if options.api == "completions" else "chat"
-
-
-def abilities_of(options: RoleOptions) -> frozenset[str]:
-    """Return what the model can do: as params say, else what the backend surely has.
-
-    Only a provider's own endpoint is trusted with all three; compatible servers often take a
-    schema or an image without a word and ignore it.
-    """
-    if options.backend in HARNESS_BACKENDS:
-        usual = _HARNESS_ABILITIES[options.backend]
-        return frozenset(
-            {"files", *(usual if options.abilities is None else options.abilities)}
-        )
-    if options.abilities is not None:
-        return frozenset(options.abilities)
-    if options.backend == "azure" or options.base_url is None:
-        own = frozenset({"schema", "tools", "vision"})
-        return own if options.backend != "minimax" else frozenset({"tools"})
-    api = resolved_api(options)[0]
-    if options.backend == "anthropic" or api == "responses":
-        return frozenset({"tools"})
-    return frozenset({"schema", "tools"}) if api == "chat" else frozenset()
 
 
 def _factory(backend: str) -> Factory:

@@ -136,12 +136,7 @@ class LocalModel:
 
     def _decided(self, request: Request) -> Decoding:
         """Return the request's decoding with the params' on top, complete for this backend."""
-        set_here = {
-            field.name: value
-            for field in dataclasses.fields(Decoding)
-            if (value := getattr(self._decoding, field.name)) not in (None, ())
-        }
-        decoding = dataclasses.replace(request.decoding, **set_here)
+        decoding = self._decoding.over(request.decoding)
         if decoding.effort is not None:
             raise ModelConfigError(
                 "effort for backend 'local'", decoding.effort, "Leave it unset: it has none"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -77,28 +78,22 @@ class ReplayModel:
     def _nearest(self, request: Request) -> str:
         """Return a sentence with the nearest recorded request and where it first differs."""
         wanted = _text(request.to_json())
-        best, best_ratio = "", -1.0
-        for recorded in self._records.requests():
-            text = _text(recorded)
-            matcher = difflib.SequenceMatcher(
-                None, wanted[:_COMPARED_CHARS], text[:_COMPARED_CHARS]
-            )
-            if matcher.real_quick_ratio() > best_ratio and matcher.quick_ratio() > best_ratio:
-                ratio = matcher.ratio()
-                if ratio > best_ratio:
-                    best, best_ratio = text, ratio
-        if best_ratio < 0:
+        recorded = [_text(request) for request in self._records.requests()]
+        if not recorded:
             return "this request is not recorded, and nothing else is either"
-        at = next(
-            (i for i, (a, b) in enumerate(zip(wanted, best, strict=False)) if a != b),
-            min(len(wanted), len(best)),
-        )
+        alike, best = max((_likeness(wanted, text), text) for text in recorded)
+        at = len(os.path.commonprefix([wanted, best]))
         start = max(0, at - 40)
         return (
-            f"this request is not recorded; the nearest one is {best_ratio:.0%} alike and "
+            f"this request is not recorded; the nearest one is {alike:.0%} alike and "
             f"first differs at character {at}: asked {wanted[start : start + _SHOWN_CHARS]!r}, "
             f"recorded {best[start : start + _SHOWN_CHARS]!r}"
         )
+
+
+def _likeness(one: str, other: str) -> float:
+    matcher = difflib.SequenceMatcher(None, one[:_COMPARED_CHARS], other[:_COMPARED_CHARS])
+    return matcher.quick_ratio()
 
 
 def _text(request: Mapping[str, Any]) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 
 from skilltrail.models.client.classify import Endpoint, classify
 from skilltrail.models.client.foreign import body_of, page_error
+from skilltrail.models.client.identity import default_workers
 from skilltrail.models.errors import ModelConfigError, ModelError, Transient
-from skilltrail.models.registry import default_workers
 from skilltrail.params.model_options import RoleOptions
 
 # Sent where a server asks for no key: the SDKs insist on some text.

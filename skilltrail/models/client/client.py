@@ -8,8 +8,7 @@ Each is told in its own module.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import anyio
 
@@ -18,6 +17,13 @@ from skilltrail.core.redact import Redactor
 from skilltrail.models.client.backend import Backend, cut_at_stop
 from skilltrail.models.client.budget import UNUSED, Amount, Budget
 from skilltrail.models.client.classify import Endpoint, Refused
+from skilltrail.models.client.identity import (
+    abilities_of,
+    default_workers,
+    identity_of,
+    own_decoding,
+    style_of,
+)
 from skilltrail.models.client.reasoning import final_answer
 from skilltrail.models.client.retry import EndpointState, backoff_s, wait_before_retry
 from skilltrail.models.errors import (
@@ -30,26 +36,11 @@ from skilltrail.models.errors import (
     Transient,
 )
 from skilltrail.models.protocol import Decoding, Reply, Request
-from skilltrail.params.model_options import RetryOptions
+from skilltrail.params.model_options import RoleOptions
 
 _HIGHER_CAP_FACTOR = 4
 _REFUSAL = Reply("", "refusal")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a client needs to know about its role."""
-
-    endpoint: Endpoint
-    identity: Mapping[str, Any]
-    style: str
-    abilities: frozenset[str]
-    workers: int
-    decoding: Decoding
-    omit: tuple[str, ...]
-    timeout_s: float
-    retry: RetryOptions
-    seeded: bool
+_UNSET = Decoding()
 
 
 class ModelClient:
@@ -58,14 +49,15 @@ class ModelClient:
     def __init__(
         self,
         backend: Backend,
-        settings: Settings,
+        endpoint: Endpoint,
+        options: RoleOptions,
         state: EndpointState,
         budget: Budget,
         redactor: Redactor,
     ) -> None:
-        self.settings, self.state, self.budget = settings, state, budget
-        self.identity, self.style = settings.identity, settings.style
-        self.abilities, self.workers = settings.abilities, settings.workers
+        self.endpoint, self.options, self.state, self.budget = endpoint, options, state, budget
+        self.identity, self.style = identity_of(options), style_of(options)
+        self.abilities, self.workers = abilities_of(options), default_workers(options)
         self._backend, self._redactor = backend, redactor
 
     async def complete(self, request: Request) -> Reply:
@@ -86,8 +78,8 @@ class ModelClient:
             elif not lost:
                 text = cut_at_stop(reply.text, decoding.stop)
                 return replace(reply, text=text, usage=usage, attempts=made)
-            elif made >= self.settings.retry.attempts:
-                raise lost_text(self.settings.endpoint.asked, lost)
+            elif made >= self.options.retry.attempts:
+                raise lost_text(self.endpoint.asked, lost)
             else:
                 await self.state.sleeps.sleep(backoff_s(made))
 
@@ -95,7 +87,7 @@ class ModelClient:
         await self._backend.close()
 
     def _starved(self, decoding: Decoding) -> EmptyCompletion:
-        endpoint, cap = self.settings.endpoint, decoding.max_tokens
+        endpoint, cap = self.endpoint, decoding.max_tokens
         limit = "with no cap of ours" if cap is None else f"even with a cap of {cap} tokens"
         remedy = f"Raise {endpoint.role}.max_tokens or turn thinking down"
         found = f"no text and finish reason length, {limit}"
@@ -109,33 +101,25 @@ class ModelClient:
         }
         for ability, needed in needs.items():
             if needed and ability not in self.abilities:
-                role = self.settings.endpoint.role
                 raise ModelConfigError(
-                    self.settings.endpoint.asked,
+                    self.endpoint.asked,
                     f"the request needs {ability}, which this model is not known to have",
-                    f"Use another model, or set {role}.abilities if it has it",
+                    f"Use another model, or set {self.endpoint.role}.abilities if it has it",
                 )
 
     def _decoding(self, request: Request) -> Decoding:
         """Return what is sent: params over the request's own wishes, `omit` left out."""
-        asked, own = request.decoding, self.settings.decoding
-        merged: dict[str, Any] = {
-            "max_tokens": asked.max_tokens if own.max_tokens is None else own.max_tokens,
-            "temperature": asked.temperature if own.temperature is None else own.temperature,
-            "top_p": asked.top_p if own.top_p is None else own.top_p,
-            "stop": own.stop if own.stop else asked.stop,
-            "effort": asked.effort if own.effort is None else own.effort,
-        }
-        if self.settings.seeded or asked.seed is not None:
+        options = self.options
+        seed: int | None = None
+        if options.backend == "vllm" or (options.seed, request.decoding.seed) != (None, None):
             # A function of the fact's key, so that repeats differ and reruns do not.
-            merged["seed"] = int(request.key(self.identity)[:8], 16) & 0x7FFFFFFF
-        for name in self.settings.omit:
-            merged.pop(name, None)
-        return Decoding(**merged)
+            seed = int(request.key(self.identity)[:8], 16) & 0x7FFFFFFF
+        merged = replace(own_decoding(options).over(request.decoding), seed=seed)
+        return replace(merged, **{name: getattr(_UNSET, name) for name in options.omit})
 
     async def _persist(self, request: Request, decoding: Decoding) -> Reply:
         """Return the first reply of at most `retry.attempts` calls."""
-        policy = self.settings.retry
+        policy = self.options.retry
         failures = timeouts = 0
         while True:
             try:
@@ -181,19 +165,19 @@ class ModelClient:
 
     async def _send(self, request: Request, decoding: Decoding, started: float) -> Reply:
         """Send once, within the time limit, and tell the endpoint's state of a failure."""
-        asked, limit = self.settings.endpoint.asked, self.settings.timeout_s
+        asked, limit = self.endpoint.asked, self.options.timeout_s
         try:
             with anyio.fail_after(limit):
                 return answered(await self._backend.send(request, decoding))
         except Refused:
-            return replace(_REFUSAL, model=self.settings.endpoint.model)
+            return replace(_REFUSAL, model=self.endpoint.model)
         except TimeoutError as late:
             error: ModelError = TimedOut(asked, f"no reply within {limit:g} s", billed=True)
             error.__cause__ = late
         except ModelError as failed:
             error = failed
         _hide(error, self._redactor)
-        self.state.failed(self.settings.retry, error, started)
+        self.state.failed(self.options.retry, error, started)
         raise error
 
 

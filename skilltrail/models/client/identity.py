@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.models.protocol import Decoding
-from skilltrail.params.model_options import HARNESS_BACKENDS, RoleOptions
+from skilltrail.params.model_options import HARNESS_BACKENDS, SETTINGS, RoleOptions
 
 OFFICIAL_PROVIDERS = {
     "openai": "openai",
@@ -22,18 +22,24 @@ OFFICIAL_PROVIDERS = {
     "exec": "exec",
     "replay": "replay",
 }
+# Options of an agent program that change its replies.
+_HARNESS = {
+    "codex_exec": ("sandbox", "network", "web_search", "approval_policy"),
+    "claude_exec": ("tools", "sandbox", "max_turns", "max_thinking_tokens"),
+}
+
+_HARNESS_ABILITIES = {
+    "codex_exec": ("schema", "vision"),
+    "claude_exec": ("schema",),
+    "exec": (),
+}
+_DEFAULT_WORKERS = 16
+_DEFAULT_HARNESS_WORKERS = 2
 
 
 def own_decoding(options: RoleOptions) -> Decoding:
     """Return the decoding that params set for this role."""
-    return Decoding(
-        max_tokens=options.max_tokens,
-        temperature=options.temperature,
-        top_p=options.top_p,
-        stop=options.stop,
-        seed=options.seed,
-        effort=options.effort,
-    )
+    return Decoding(**{name: getattr(options, name) for name in SETTINGS})
 
 
 def provider_label(options: RoleOptions) -> str:
@@ -84,6 +90,42 @@ def identity_of(options: RoleOptions) -> dict[str, Any]:
     return identity
 
 
+def default_workers(options: RoleOptions) -> int:
+    """Return how many calls may be in flight when params do not say."""
+    if options.workers > 0:
+        return options.workers
+    return _DEFAULT_HARNESS_WORKERS if options.backend in HARNESS_BACKENDS else _DEFAULT_WORKERS
+
+
+def style_of(options: RoleOptions) -> str:
+    """Return `completion` or `chat`."""
+    if options.backend == "local":
+        return options.style
+    return "completion" if options.api == "completions" else "chat"
+
+
+def abilities_of(options: RoleOptions) -> frozenset[str]:
+    """Return what the model can do: as params say, else what the backend surely has.
+
+    Only a provider's own endpoint is trusted with all three; compatible servers often take a
+    schema or an image without a word and ignore it.
+    """
+    if options.backend in HARNESS_BACKENDS:
+        usual = _HARNESS_ABILITIES[options.backend]
+        return frozenset(
+            {"files", *(usual if options.abilities is None else options.abilities)}
+        )
+    if options.abilities is not None:
+        return frozenset(options.abilities)
+    if options.backend == "azure" or options.base_url is None:
+        own = frozenset({"schema", "tools", "vision"})
+        return own if options.backend != "minimax" else frozenset({"tools"})
+    api = resolved_api(options)[0]
+    if options.backend == "anthropic" or api == "responses":
+        return frozenset({"tools"})
+    return frozenset({"schema", "tools"}) if api == "chat" else frozenset()
+
+
 def _harness(options: RoleOptions) -> dict[str, Any]:
     harness = options.exec
     if options.backend == "exec":
@@ -93,23 +135,9 @@ def _harness(options: RoleOptions) -> dict[str, Any]:
             "parser": harness.parser,
             "text_field": harness.text_field,
         }
-    if options.backend == "codex_exec":
-        return {
-            "sandbox": harness.sandbox,
-            "network": harness.network,
-            "web_search": harness.web_search,
-            "approval_policy": harness.approval_policy,
-            "profile": harness.profile,
-            "sdk": harness.use_sdk,
-        }
-    return {
-        "tools": list(harness.tools),
-        "sandbox": harness.sandbox,
-        "max_turns": harness.max_turns,
-        "max_thinking_tokens": harness.max_thinking_tokens,
-        "profile": harness.profile,
-        "sdk": harness.use_sdk,
-    }
+    own = {name: getattr(harness, name) for name in _HARNESS[options.backend]}
+    lists = {name: list(value) for name, value in own.items() if isinstance(value, tuple)}
+    return own | lists | {"profile": harness.profile, "sdk": harness.use_sdk}
 
 
 def _name(word: str) -> str:
