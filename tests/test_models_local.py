@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,10 +18,12 @@ from hypothesis import strategies as st
 
 from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.llama import Instance, chain, pin_boundary
-from skilltrail.models.backends.local import LocalModel, joined, local_model
+from skilltrail.models.backends.local import LocalModel, _reply, joined, local_model
 from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
-from skilltrail.models.errors import ModelConfigError, TooLong
+from skilltrail.models.errors import LostText, ModelConfigError, TooLong
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
+from skilltrail.models.registry import open_model
+from skilltrail.params.model_options import RoleOptions
 
 needs_model = pytest.mark.skipif(
     not any(
@@ -48,9 +51,8 @@ UNSET = Decoding()
 def opened(
     style: str = "completion", workers: int = 1, decoding: Decoding = UNSET
 ) -> LocalModel:
-    return local_model(
-        model=EMBEDDED, style=style, workers=workers, n_ctx=1024, decoding=decoding
-    )
+    options = RoleOptions(model=EMBEDDED, style=style, workers=workers, n_ctx=1024)
+    return local_model(replace(options, **vars(decoding)))
 
 
 def asked(skill: str, fact: tuple[str, str]) -> Request:
@@ -246,10 +248,22 @@ def test_what_it_cannot_do_is_refused_by_name(model: LocalModel, request_: Reque
 
 
 @pytest.mark.parametrize("wrong", [{"style": "prose"}, {"workers": -1}, {"n_ctx": 0}])
-def test_values_out_of_range_are_refused(wrong: dict[str, object]) -> None:
-    right = {"style": "chat", "workers": 1, "n_ctx": 512}
-    with pytest.raises(ParamError):
-        local_model(model=EMBEDDED, decoding=Decoding(), **{**right, **wrong})  # type: ignore[arg-type]
+def test_values_out_of_range_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ParamError, match=next(iter(wrong))):
+        open_model("target", RoleOptions(**wrong))
+
+
+def test_reasoning_of_a_model_in_this_process_is_no_answer_either() -> None:
+    def answer(**message: Any) -> dict[str, Any]:
+        counts = {"prompt_tokens": 9, "completion_tokens": 9,
+                  "prompt_tokens_details": {"cached_tokens": 0}}  # fmt: skip
+        return {"usage": counts, "choices": [{"finish_reason": "stop", "message": message}]}
+
+    assert _reply(answer(content="<think>Perhaps 3.</think>\n4"), "m").text == "4"
+    assert _reply(answer(content=None), "m").text == ""
+    for alone in ({"content": "<think>4</think>"}, {"content": "", "reasoning_content": "4"}):
+        with pytest.raises(LostText):
+            _reply(answer(**alone), "m")
 
 
 @given(st.text(alphabet="ab \n.", max_size=200))

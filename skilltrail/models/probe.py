@@ -36,9 +36,7 @@ class ProbeResult:
     """
 
     role: str
-    backend: str
     provider: str
-    model: str
     api: str
     answered: str
     abilities: tuple[str, ...]
@@ -80,9 +78,7 @@ async def probe(
     hide = redactor(environ, () if key_env is None else (key_env,)).text
     return ProbeResult(
         role=role,
-        backend=options.backend,
         provider=provider_label(options),
-        model=hide(options.model),
         api=f"{api} ({why})" if speaks else "",
         answered=hide(answered),
         abilities=abilities,

@@ -18,7 +18,7 @@ from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.budget import Account, Budget, BudgetedModel
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.client.client import ModelClient
-from skilltrail.models.client.identity import default_workers, own_decoding, provider_label
+from skilltrail.models.client.identity import default_workers, provider_label
 from skilltrail.models.client.prices import price_of, require_price
 from skilltrail.models.client.retry import endpoint_state
 from skilltrail.models.environ import environment
@@ -66,7 +66,8 @@ def open_model(
     options.check(role)
     if options.backend == "local":
         budget = Budget(role, options.budget, price_of(role, options), account)
-        model = _local(options)
+        local = import_module("skilltrail.models.backends.local")
+        model: Model = local.local_model(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:
@@ -169,15 +170,3 @@ def _factory(backend: str) -> Factory:
         remedy = "Install the package it names: pip install NAME"
         raise ModelConfigError(f"backend {backend}", str(error), remedy) from error
     return factory
-
-
-def _local(options: RoleOptions) -> Model:
-    local = import_module("skilltrail.models.backends.local")
-    model: Model = local.local_model(
-        model=options.model,
-        style=options.style,
-        workers=options.workers,
-        n_ctx=options.n_ctx,
-        decoding=own_decoding(options),
-    )
-    return model

@@ -20,42 +20,30 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from skilltrail.core.canon import clean, cleaned
-from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.llama import Instance, pin_boundary
 from skilltrail.models.backends.weights import Weights, find_weights
 from skilltrail.models.client.client import answered, lost_text
 from skilltrail.models.client.foreign import beside, text_of
+from skilltrail.models.client.identity import own_decoding
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Message, Reply, Request
+from skilltrail.params.model_options import RoleOptions
 
-STYLES = ("completion", "chat")
 _MAX_SPARE = 4  # instances beyond the workers, about 250 MB each
 _MAX_SEED = 2**32 - 1  # llama.cpp takes this one value for "choose a seed yourself"
 
 
-def local_model(
-    *, model: str, style: str, workers: int, n_ctx: int, decoding: Decoding
-) -> LocalModel:
-    """Return a local model; nothing is loaded before the first call.
+def local_model(options: RoleOptions) -> LocalModel:
+    """Return the local model of a role; nothing is loaded before the first call.
 
-    Args:
-        model: the embedded model's name or the path of a GGUF file.
-        style: `completion` or `chat`: how a request's `prompt` is put to the model.
-        workers: calls at once; 0 = one per usable core. Up to twice as many instances (about
-            250 MB each) are kept, but at most four more.
-        n_ctx: context size in tokens, prompt and reply together.
-        decoding: what is set here wins over the request's and is part of the identity.
+    Up to twice as many instances (about 250 MB each) as workers are kept, at most four more.
 
     Raises:
-        ParamError: a value out of range.
         ModelConfigError: the weights are not there.
     """
-    if style not in STYLES:
-        raise ParamError("style of backend 'local'", repr(style), f"Choose of {STYLES}")
-    if workers < 0 or n_ctx < 1:
-        found = f"workers {workers}, n_ctx {n_ctx}"
-        raise ParamError("backend 'local'", found, "Give workers >= 0 and n_ctx >= 1")
-    return LocalModel(find_weights(model), style, workers or _usable_cores(), n_ctx, decoding)
+    workers = options.workers if options.workers else _usable_cores()
+    weights, decoding = find_weights(options.model), own_decoding(options)
+    return LocalModel(weights, options.style, workers, options.n_ctx, decoding)
 
 
 class LocalModel:

@@ -14,7 +14,7 @@ import openai
 
 from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
 from skilltrail.models.backends.strict import openai_schema
-from skilltrail.models.client.backend import image_url, model_name
+from skilltrail.models.client.backend import content_of, image_url, model_name
 from skilltrail.models.client.classify import Endpoint, classify, malformed
 from skilltrail.models.client.foreign import (
     Said,
@@ -31,7 +31,7 @@ from skilltrail.models.client.foreign import (
     with_calls,
 )
 from skilltrail.models.errors import ModelConfigError
-from skilltrail.models.protocol import Decoding, Message, Reply, Request
+from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 
 
 class OpenAIChat(HttpBackend):
@@ -172,17 +172,6 @@ def chat_messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    content: Any = "".join(part.text for part in message.parts if part.image is None)
-    if any(part.image is not None for part in message.parts):
-        content = [
-            {"type": "text", "text": part.text}
-            if part.image is None
-            else {
-                "type": "image_url",
-                "image_url": {"url": image_url(part), "detail": part.image_detail},
-            }
-            for part in message.parts
-        ]
     calls = [
         {
             "id": call["id"],
@@ -193,7 +182,12 @@ def _message(message: Message) -> dict[str, Any]:
     ]
     return present(
         role=message.role,
-        content=content,
+        content=content_of(message, "text", _image),
         tool_calls=calls if calls else None,
         tool_call_id=message.tool_call_id,
     )
+
+
+def _image(part: Part) -> dict[str, Any]:
+    url = {"url": image_url(part), "detail": part.image_detail}
+    return {"type": "image_url", "image_url": url}

@@ -11,7 +11,7 @@ from typing import Any
 
 from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
 from skilltrail.models.backends.strict import openai_schema
-from skilltrail.models.client.backend import image_url, model_name
+from skilltrail.models.client.backend import content_of, image_url, model_name
 from skilltrail.models.client.classify import Endpoint, malformed
 from skilltrail.models.client.foreign import (
     Said,
@@ -25,7 +25,7 @@ from skilltrail.models.client.foreign import (
     usage_of,
     with_calls,
 )
-from skilltrail.models.protocol import Decoding, Message, Reply, Request
+from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 
 
 class OpenAIResponses(HttpBackend):
@@ -118,26 +118,13 @@ def _input(request: Request) -> list[dict[str, Any]]:
 
 
 def _items(message: Message) -> list[dict[str, Any]]:
-    text = "".join(part.text for part in message.parts if part.image is None)
+    content = content_of(message, "input_text", _image)
     if message.role == "tool":
-        return [
-            {"type": "function_call_output", "call_id": message.tool_call_id, "output": text}
-        ]
+        id = message.tool_call_id
+        return [{"type": "function_call_output", "call_id": id, "output": content}]
     items: list[dict[str, Any]] = []
-    if any(part.image is not None for part in message.parts):
-        content: list[dict[str, Any]] = [
-            {"type": "input_text", "text": part.text}
-            if part.image is None
-            else {
-                "type": "input_image",
-                "image_url": image_url(part),
-                "detail": part.image_detail,
-            }
-            for part in message.parts
-        ]
+    if content or not message.tool_calls:
         items.append({"role": message.role, "content": content})
-    elif text or not message.tool_calls:
-        items.append({"role": message.role, "content": text})
     items.extend(
         {
             "type": "function_call",
@@ -148,3 +135,11 @@ def _items(message: Message) -> list[dict[str, Any]]:
         for call in message.tool_calls
     )
     return items
+
+
+def _image(part: Part) -> dict[str, Any]:
+    return {
+        "type": "input_image",
+        "image_url": image_url(part),
+        "detail": part.image_detail,
+    }

@@ -9,11 +9,12 @@ import base64
 import hashlib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from skilltrail.models.errors import ModelConfigError
-from skilltrail.models.protocol import Decoding, Part, Reply, Request
+from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 
 
 class Backend(Protocol):
@@ -44,24 +45,40 @@ def model_name(returned: str) -> str:
     return returned
 
 
-def image_base64(part: Part) -> str:
-    """Return the bytes of an image part, checked against its digest.
+def bytes_at(asked: str, path: str | None, digest: str) -> bytes:
+    """Return a file's bytes, checked against their SHA-256; `asked` is what messages call it.
 
     Raises:
         ModelConfigError: the file is gone or is not the one that was named.
     """
-    asked = f"image {part.image}"
-    if part.path is None:
-        raise ModelConfigError(asked, "no path", "The environment must say where its bytes lie")
+    if path is None:
+        raise ModelConfigError(asked, "no path", "The environment must say where it lies")
     try:
-        data = Path(part.path).read_bytes()
+        data = Path(path).read_bytes()
     except OSError as error:
-        raise ModelConfigError(asked, str(error), "Restore the image file") from error
-    if hashlib.sha256(data).hexdigest() != part.image:
-        raise ModelConfigError(asked, f"{part.path} holds other bytes", "Load the items again")
+        raise ModelConfigError(asked, str(error), "Restore the file") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ModelConfigError(asked, f"{path} holds other bytes", "Load the items again")
+    return data
+
+
+def image_base64(part: Part) -> str:
+    """Return the bytes of an image part; see `bytes_at`."""
+    data = bytes_at(f"image {part.image}", part.path, str(part.image))
     return base64.b64encode(data).decode("ascii")
 
 
 def image_url(part: Part) -> str:
     """Return the image as a data URL."""
     return f"data:{part.image_type};base64,{image_base64(part)}"
+
+
+def content_of(message: Message, text_type: str, image: Callable[[Part], Any]) -> Any:
+    """Return a message's content in a protocol's shape: a text, or parts where there is an
+    image; `image` makes the part of one."""
+    if all(part.image is None for part in message.parts):
+        return "".join(part.text for part in message.parts)
+    return [
+        {"type": text_type, "text": part.text} if part.image is None else image(part)
+        for part in message.parts
+    ]

@@ -36,14 +36,11 @@ class Amount:
     usd: Fraction = Fraction(0)
 
     def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.calls + other.calls, self.tokens + other.tokens, self.usd + other.usd
-        )
+        calls, tokens = self.calls + other.calls, self.tokens + other.tokens
+        return Amount(calls, tokens, self.usd + other.usd)
 
     def __sub__(self, other: Amount) -> Amount:
-        return Amount(
-            self.calls - other.calls, self.tokens - other.tokens, self.usd - other.usd
-        )
+        return self + Amount(-other.calls, -other.tokens, -other.usd)
 
 
 def most_input_tokens(request: Request) -> int:
@@ -94,12 +91,11 @@ class Budget:
     ) -> None:
         self.role, self.limits, self.price = role, limits, price
         self.account = Account() if account is None else account
-        self._usd = None if limits.usd is None else Fraction(str(limits.usd))
 
     @property
     def unlimited(self) -> bool:
         limits = self.limits
-        return limits.calls is None and limits.tokens is None and limits.usd is None
+        return (limits.calls, limits.tokens, limits.usd) == (None, None, None)
 
     def worst_case(self, request: Request, decoding: Decoding) -> Amount:
         """Return the most that one call can use.
@@ -159,13 +155,11 @@ class Budget:
 
     def _exceeded(self, amount: Amount) -> str | None:
         total = sum(self.account.held, self.account.spent + amount)
-        limits = self.limits
-        if limits.calls is not None and total.calls > limits.calls:
-            return "calls"
-        if limits.tokens is not None and total.tokens > limits.tokens:
-            return "tokens"
-        if self._usd is not None and total.usd > self._usd:
-            return "usd"
+        for name in ("calls", "tokens", "usd"):
+            limit = getattr(self.limits, name)
+            # As people write it: 0.1 is one tenth, not its nearest float.
+            if limit is not None and getattr(total, name) > Fraction(str(limit)):
+                return name
         return None
 
     def _state(self, over: str) -> str:

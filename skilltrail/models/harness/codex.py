@@ -27,13 +27,8 @@ from skilltrail.params.model_options import RoleOptions
 
 # Switched off: what phones home, waits for ever, or pads the prompt.
 _DISABLED = (
-    "unbounded_connection_retries",
-    "multi_agent",
-    "goals",
-    "apps",
-    "plugins",
-    "memories",
-)
+    "unbounded_connection_retries", "multi_agent", "goals", "apps", "plugins", "memories",
+)  # fmt: skip
 _PLAIN = (
     "check_for_update_on_startup=false",
     "analytics.enabled=false",

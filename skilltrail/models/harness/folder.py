@@ -6,7 +6,6 @@ What the program itself needs (the system text, a schema) lies beside it, not in
 from __future__ import annotations
 
 import base64
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from skilltrail.models.client.backend import bytes_at
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Part, Request
 
@@ -99,16 +99,7 @@ def _place_images(request: Request, work: Path) -> Iterator[Path]:
 
 
 def _place(target: Path, source: str | None, digest: str) -> None:
-    asked = f"attachment {target.name}"
-    if source is None:
-        raise ModelConfigError(asked, "no path", "The environment must say where it lies")
-    try:
-        data = Path(source).read_bytes()
-    except OSError as error:
-        raise ModelConfigError(asked, str(error), "Restore the file") from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ModelConfigError(asked, f"{source} holds other bytes", "Load the items again")
-    target.write_bytes(data)
+    target.write_bytes(bytes_at(f"attachment {target.name}", source, digest))
 
 
 def _safe(name: str) -> str:

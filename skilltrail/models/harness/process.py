@@ -18,21 +18,9 @@ from skilltrail.models.errors import ModelConfigError, Transient
 
 # What any program needs to run and find its login; everything else must be named.
 USUAL_VARIABLES = (
-    "PATH",
-    "HOME",
-    "USER",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMPDIR",
-    "TERM",
-    "XDG_CONFIG_HOME",
-    "SSL_CERT_FILE",
-    "NODE_EXTRA_CA_CERTS",
-    "SYSTEMROOT",
-    "USERPROFILE",
-    "APPDATA",
-)
+    "PATH", "HOME", "USER", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TERM", "XDG_CONFIG_HOME",
+    "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "SYSTEMROOT", "USERPROFILE", "APPDATA",
+)  # fmt: skip
 _MOST_OUTPUT_BYTES = 64 * 1024 * 1024
 _LOOK_EVERY_S = 0.5
 
