@@ -17,11 +17,11 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import History, Run
-from skilltrail.models.client.identity import identity_of
+from skilltrail.models.client.identity import abilities_of, identity_of, style_of
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.models.judge import Judge, read_rubric
 from skilltrail.models.protocol import Reply, Request
-from skilltrail.models.registry import abilities_of, open_model, style_of
+from skilltrail.models.registry import open_model
 from skilltrail.optimizers.registry import open_optimizer
 from skilltrail.params.fields import seed_skill_path
 from skilltrail.params.model_options import RoleOptions
