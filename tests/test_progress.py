@@ -16,7 +16,13 @@ from toy_world import toy_params
 from skilltrail.method.run import Best, State
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.runtime.call_estimate import Size, most_rollouts
-from skilltrail.runtime.progress import Progress, told_cost, told_pace, told_time, told_usd
+from skilltrail.runtime.progress import (
+    Progress,
+    format_cost,
+    format_pace,
+    format_time,
+    format_usd,
+)
 from skilltrail.store.place import Place
 from skilltrail.store.usage import Meter, Tally
 
@@ -29,23 +35,23 @@ def counts(made: int = 0, cost: float | None = 0.0, **more: int) -> dict[str, Ta
 
 
 def test_calls_are_told_with_their_rate_and_reuse_beside() -> None:
-    assert told_pace(counts(made=30, reused=12), None, 10.0) == (
+    assert format_pace(counts(made=30, reused=12), None, 10.0) == (
         "30 made (3.0/s), 12 reused, cost $0.00"
     )
-    assert told_pace(counts(made=1, failed=2), None, 1.0).startswith(
+    assert format_pace(counts(made=1, failed=2), None, 1.0).startswith(
         "1 made (1.0/s), 0 reused, 2 failed"
     )
 
 
 def test_what_is_reused_costs_nothing_and_says_nothing_of_cost_or_time() -> None:
-    assert told_pace(counts(reused=40), 100, 3.0) == "0 made, 40 reused"
-    assert told_pace({}, 100, 3.0) == "0 made, 0 reused"
+    assert format_pace(counts(reused=40), 100, 3.0) == "0 made, 40 reused"
+    assert format_pace({}, 100, 3.0) == "0 made, 0 reused"
 
 
 def test_the_time_left_is_a_bound_at_the_pace_of_rollouts() -> None:
     both = counts(made=20) | {"optimizer": Tally({"made": 20})}
-    assert told_pace(both, 60, 10.0).endswith("at most 0:30 left")
-    assert told_pace({"optimizer": Tally({"made": 5})}, 60, 10.0).endswith("cost $0.00")
+    assert format_pace(both, 60, 10.0).endswith("at most 0:30 left")
+    assert format_pace({"optimizer": Tally({"made": 5})}, 60, 10.0).endswith("cost $0.00")
 
 
 @pytest.mark.parametrize(
@@ -62,16 +68,16 @@ def test_an_unknown_price_is_said_and_never_counted_as_nothing(
     costs: Mapping[str, float | None], told: str
 ) -> None:
     made = {role: Tally({"made": 1, "cost": cost}) for role, cost in costs.items()}
-    assert told_cost(made | {"judge": Tally({"cost": None})}) == told
+    assert format_cost(made | {"judge": Tally({"cost": None})}) == told
 
 
 def test_small_amounts_keep_their_digits() -> None:
     amounts = (Fraction(0), Fraction(1, 10**6), Fraction("0.0123"), Fraction("12.345"))
-    assert [told_usd(usd) for usd in amounts] == ["$0.00", "<$0.0001", "$0.0123", "$12.35"]
+    assert [format_usd(usd) for usd in amounts] == ["$0.00", "<$0.0001", "$0.0123", "$12.35"]
 
 
 def test_durations_are_read_at_a_glance() -> None:
-    assert [told_time(s) for s in (0, 0.1, 59.5, 61, 3600, 36_061)] == [
+    assert [format_time(s) for s in (0, 0.1, 59.5, 61, 3600, 36_061)] == [
         "0:00", "0:01", "1:00", "1:01", "1:00:00", "10:01:01",
     ]  # fmt: skip
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from history_world import World
 from report_world import EVERYTHING, HOSTILE, MARKER, Project, make_project
 
 from skilltrail.history.log.events import Event
@@ -15,6 +16,7 @@ from skilltrail.history.log.replay import versions
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.report.book import Facts, book_of, read_facts
 from skilltrail.report.book.strings import LEVELS, Strings, cut, written_bytes
+from skilltrail.report.book.summary import headline
 from skilltrail.report.book.trust import trust_rows
 from skilltrail.report.book.versions import runs_of
 from skilltrail.report.build import build
@@ -190,6 +192,14 @@ def test_an_unfinished_log_has_a_page_at_every_length(project: Project) -> None:
     for length in range(2, len(project.training), 29):
         text = page(project.training[:length], [])
         assert book_in(text)["run"]["finished"] is False
+
+
+def test_a_run_that_goes_on_is_told_in_the_metric_of_its_gate(tmp_path: Path) -> None:
+    events = World(n_selection=6, params={"gate": {"metric": "soft"}}).run(tmp_path).events
+    judged = next(n for n, event in enumerate(events) if event.type == "gate.judged")
+    told = headline(events[: judged + 1], [])["selection"]
+    assert told["seed"] == told["best"] == events[judged].data["before"]
+    assert told["seed"] != events[2].data["mean_hard"]
 
 
 def test_cost_counts_each_fact_once(project: Project) -> None:

@@ -121,13 +121,11 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
     """Return one row per step, in the columns of `COLUMNS`; None where nothing was measured."""
     rows: list[dict[str, Any]] = []
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
-    best: float | None = None
+    best = baseline_mean(training)
     tokens = training[1].data["tokens"]
     for event in training:
         data = event.data
-        if event.type == "rollouts.scored" and data["purpose"] == "baseline":
-            best = _mean_of(gate_metric(training), _scores(event))
-        elif event.type == "rollouts.scored" and data["purpose"] == "train":
+        if event.type == "rollouts.scored" and data["purpose"] == "train":
             row |= {"train_hard": data["mean_hard"], "train_soft": data["mean_soft"]}
         elif event.type == "budget.decided":
             row["lr"] = data["budget"]
@@ -157,6 +155,14 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
             )
             row = dict.fromkeys(COLUMNS)
     return rows
+
+
+def baseline_mean(training: Sequence[Event]) -> float | None:
+    """Return the seed skill's score on the selection split, None before it is measured."""
+    for event in training:
+        if event.type == "rollouts.scored" and event.data["purpose"] == "baseline":
+            return _mean_of(gate_metric(training), _scores(event))
+    return None
 
 
 def tsv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -65,7 +65,7 @@ class Progress:
         calls = sum(self._counts().values(), Tally())
         if error is None and calls.made + calls.reused:
             line = f"{self.name}: {calls.made} calls made, {calls.reused} reused"
-            say(f"{line}, {told_cost(self._counts())}" if calls.made else line)
+            say(f"{line}, {format_cost(self._counts())}" if calls.made else line)
 
     def read(self, meter: Meter) -> None:
         """Tell the calls and the cost that `meter` counts."""
@@ -106,13 +106,13 @@ class Progress:
 
     def _pace(self) -> str:
         left = None if self._total is None else self._total - self.done
-        return told_pace(self._counts(), left, self._clock() - self._started)
+        return format_pace(self._counts(), left, self._clock() - self._started)
 
     def _counts(self) -> Mapping[str, Tally]:
         return {} if self._meter is None else self._meter.counts()
 
 
-def told_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> str:
+def format_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> str:
     """Return calls made and their rate, calls reused, cost and time left, in one line.
 
     `left` is the number of rollouts still to come at most. The time left supposes that each is
@@ -124,19 +124,19 @@ def told_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -
         parts.append(f"{calls.failed} failed")
     if calls.made and elapsed_s > 0:
         parts[0] += f" ({calls.made / elapsed_s:.1f}/s)"
-        parts.append(told_cost(counts))
+        parts.append(format_cost(counts))
     rollouts = counts["target"].made if "target" in counts else 0
     if rollouts and left is not None:
-        parts.append(f"at most {told_time(left * elapsed_s / rollouts)} left")
+        parts.append(f"at most {format_time(left * elapsed_s / rollouts)} left")
     return ", ".join(parts)
 
 
-def told_cost(counts: Mapping[str, Tally]) -> str:
+def format_cost(counts: Mapping[str, Tally]) -> str:
     """Return the US dollars that the calls made cost so far; unknown is never 0."""
     costs = {role: tally.cost for role, tally in counts.items() if tally.made}
     known = [cost for cost in costs.values() if cost is not None]
     unknown = [role for role, cost in costs.items() if cost is None]
-    money = told_usd(sum(known, Fraction(0)))
+    money = format_usd(sum(known, Fraction(0)))
     if not unknown:
         return f"cost {money}"
     if not known:
@@ -144,13 +144,13 @@ def told_cost(counts: Mapping[str, Tally]) -> str:
     return f"cost {money} and unknown for {' and '.join(unknown)}"
 
 
-def told_usd(usd: Fraction) -> str:
+def format_usd(usd: Fraction) -> str:
     """Return dollars with two digits behind the point, small amounts with four."""
     digits = 2 if usd == 0 or usd >= Fraction(1, 10) else 4
     return f"${float(usd):.{digits}f}" if usd == 0 or usd >= Fraction(1, 10_000) else "<$0.0001"
 
 
-def told_time(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Return a duration as m:ss, or h:mm:ss, rounded up to a second."""
     minutes, rest = divmod(math.ceil(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -8,7 +8,7 @@ from typing import Any
 
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
-from skilltrail.report.tables import curve, metrics
+from skilltrail.report.tables import baseline_mean, curve, metrics
 
 
 def headline(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str, Any]:
@@ -17,7 +17,7 @@ def headline(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str
         return metrics(training, evaluation)
     rows = rows_of(training)
     ended = Counter(row["verdict"] for row in rows)
-    baseline = next((_baseline(e) for e in training if e.type == "rollouts.scored"), None)
+    baseline = baseline_mean(training)
     best = next((row["best"] for row in reversed(rows) if row["best"] is not None), baseline)
     versions = [event for event in training if event.type == "skill.versioned"]
     return {
@@ -44,8 +44,3 @@ def points_of(training: Sequence[Event]) -> list[dict[str, Any]]:
         row | {name: gates.get(row["step"], {}).get(name) for name in names}
         for row in rows_of(training)
     ]
-
-
-def _baseline(event: Event) -> float | None:
-    mean: float | None = event.data["mean_hard"]
-    return mean if event.data["purpose"] == "baseline" else None

@@ -35,7 +35,7 @@ from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
 from skilltrail.runtime.evaluation.log import Asked, open_log
 from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
-from skilltrail.runtime.evaluation.transfer import carried, open_rollouts
+from skilltrail.runtime.evaluation.transfer import open_rollouts, transfer_ratio
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, facts_named
 from skilltrail.runtime.session import Session, open_session
 from skilltrail.store.exports import export_shards, import_shards
@@ -168,7 +168,7 @@ async def transfer(
                 "model": dict(rollouts.target.identity),
                 **_told(rule, skills, skill, first, done, split),
                 **named(rollouts.env, done),
-                **carried(rule, (home[0], at_home), (first, done)),
+                **transfer_ratio(rule, (home[0], at_home), (first, done)),
             },
         )
     history.flush()

@@ -32,7 +32,7 @@ GGUF = ".gguf"
 
 
 @dataclass(frozen=True)
-class Counter:
+class TargetCounter:
     """Counts rollouts on another target at that target's own price."""
 
     session: Session
@@ -63,7 +63,7 @@ async def open_rollouts(
     role = f"evaluate.targets.{name}"
     target = open_model(role, options, account=session.accounts.of(role))
     try:
-        counter = Counter(session, role, options)
+        counter = TargetCounter(session, role, options)
         yield session.rollouts(gaps, target, counter)
     finally:
         await target.close()
@@ -88,7 +88,7 @@ def target_named(params: Params, name: str) -> RoleOptions:
     )
 
 
-def carried(
+def transfer_ratio(
     rule: GateRule,
     home: tuple[Sequence[Rollout], Sequence[Rollout]],
     there: tuple[Sequence[Rollout], Sequence[Rollout]],
