@@ -209,7 +209,7 @@ def _tell_found(found: Sequence[Found], *, as_json: bool) -> None:
         if any(one.own for one in found):
             say("what is yours is left as it is, unless you say --everywhere")
     else:
-        say("it stands nowhere in this project")
+        emit("it stands nowhere in this project")
 
 
 def _report(place: Place) -> None:
