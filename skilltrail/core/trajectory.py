@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from skilltrail.core.served import Served
+
 # How a rollout ended without an answer: the agent's own outcome, a score of 0 with that reason.
 WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
 ENDINGS = ("answered", "truncated", *WITHOUT_ANSWER)
@@ -40,6 +42,7 @@ class Trajectory:
         model: the model's name as the provider returned it.
         usage: token counts summed over the turns (`input`, `output`, `cached`, `reasoning`).
         extra: what an environment's scorer needs besides (JSON), e.g. case results.
+        served: who gave the replies, where its fact says so; not part of its record.
     """
 
     turns: tuple[Turn, ...]
@@ -48,6 +51,7 @@ class Trajectory:
     model: str = ""
     usage: Mapping[str, int] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    served: tuple[Served, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
+from skilltrail.core.served import served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.scoring import rolled_out
@@ -29,6 +30,7 @@ from skilltrail.models.errors import (
 )
 from skilltrail.models.judge import Judge
 from skilltrail.models.protocol import Model
+from skilltrail.models.served import NotingModel
 from skilltrail.params.knob import result_values
 from skilltrail.store.protocol import Store, gap_key, rollout_key
 
@@ -227,12 +229,15 @@ class Rollouts:
             self.counter.count(None, reused=False)
             raise
         trajectory = Trajectory.from_json(made.value["trajectory"])
+        trajectory = replace(trajectory, served=tuple(served_by(made.value)))
         self.counter.count(trajectory, reused=made.reused)
         return trajectory
 
     async def _make(self, item: Item, skill: str) -> dict[str, Any]:
-        trajectory = await rolled_out(self.env, item, skill, self.target)
-        return {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
+        target = NotingModel(self.target)
+        trajectory = await rolled_out(self.env, item, skill, target)
+        told = {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
+        return told | target.noted(trajectory)
 
 
 def by_item(rollouts: Sequence[Rollout]) -> dict[str, Score]:

@@ -173,6 +173,7 @@ class Reply:
             up its own turns.
         tool_calls: each {"id", "name", "arguments": dict}.
         model: the model's name as the provider returned it.
+        fingerprint: what else the provider says of the weights (`system_fingerprint`).
         usage: token counts: `input`, `output`, `cached` and `written` (of input: read from a
             cache, put into one), `reasoning` (of output). What is not known is not in it.
         attempts: how many calls were paid for to get it (failed ones included).
@@ -189,10 +190,13 @@ class Reply:
     attempts: int = 1
     extra: Mapping[str, Any] = field(default_factory=dict)
     blocks: tuple[str, ...] = field(default=(), compare=False)
+    fingerprint: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        kept = ("text", "finish", "model", "usage", *(("extra",) if self.extra else ()))
-        told = {name: getattr(self, name) for name in kept}
+        some = (name for name in ("extra", "fingerprint") if getattr(self, name))
+        told = {
+            name: getattr(self, name) for name in ("text", "finish", "model", "usage", *some)
+        }
         return {**told, "tool_calls": list(self.tool_calls)}
 
     @staticmethod

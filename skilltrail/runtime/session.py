@@ -7,11 +7,12 @@ commands `evaluate`, `bisect` and `aa-check`.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from skilltrail.core.served import Served, in_words, served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.rollout import Counter, Rollouts
@@ -46,6 +47,7 @@ class Session:
     progress: Progress
     judge_model: Model | None = None
     accounts: Accounts = field(default_factory=Accounts)
+    served: dict[str, list[tuple[Served, bool]]] = field(default_factory=dict)
 
     def rollouts(
         self, gaps: str = "", target: Model | None = None, counter: Counter | None = None
@@ -80,10 +82,13 @@ class Session:
             self.meter.reused("target", trajectory.usage)
         else:
             self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
+        if trajectory is not None:
+            self.saw("target", trajectory.served, reused=reused)
         self.progress.rollout()
 
     def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
         """Count one reply of the optimizer, or of another role but the target."""
+        self.saw(role, served_by({"reply": reply.to_json()}), reused=reused)
         if reused:
             self.meter.reused(role, reply.usage)
         else:
@@ -99,6 +104,20 @@ class Session:
     def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
         """Return the US dollars that a call of `role` cost, None where nobody knows."""
         return cost_usd(price_of(role, getattr(self.params, role)), usage)
+
+    def saw(self, role: str, served: Iterable[Served], *, reused: bool) -> None:
+        """Note who gave a reply of `role`."""
+        self.served.setdefault(role, []).extend((one, reused) for one in served)
+
+    def tell_drift(self) -> None:
+        """Say where one name was served by several models, in new replies and reused ones."""
+        for role, found in self.served.items():
+            told = in_words(one for one, _ in found)
+            if len({one for one, _ in found}) > 1:
+                new = ", ".join(sorted({str(one) for one, reused in found if not reused}))
+                told += f"; new here: {new if new else 'none'}"
+                say(f"warning: replies of the {role} are of several models: {told}")
+                self.ops.write("model.drifted", role=role, served=told)
 
     def report(self, kind: str, details: Mapping[str, Any]) -> None:
         """Write what is not an event to the operations log."""
@@ -142,10 +161,12 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
                 )
             with Meter(place, section, apart=command) as meter:
                 progress.read(meter)
-                yield Session(
+                session = Session(
                     place, params, env, models["target"], store, meter, ops, progress,
                     models.get("judge"), accounts,
                 )  # fmt: skip
+                yield session
+                session.tell_drift()
         finally:
             for model in models.values():
                 await model.close()

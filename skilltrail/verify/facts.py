@@ -20,6 +20,7 @@ from skilltrail.data.freeze import frozen
 from skilltrail.data.splits import read_manifest, read_split
 from skilltrail.history.ask.evaluations import evaluations
 from skilltrail.history.ask.evaluations import openings as count_openings
+from skilltrail.history.ask.served import drift, served_in
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.method.loop import train
@@ -158,6 +159,14 @@ def rollouts(evidence: Evidence) -> Check:
     if e.env.version != e.start.data["agent"]["version"]:
         note += f"; scored by {e.env.version}, recorded {e.start.data['agent']['version']}"
     return Check(done, max(of, 1), note.removeprefix("; "), tuple(faults))
+
+
+def models(evidence: Evidence) -> Check | None:
+    """Which models served the replies; None where no reply says. Several are no fault."""
+    events = [event for report in evidence.reports for event in report.events]
+    found = served_in(events, evidence.facts.get_many)
+    told = sum(counts.total() for counts in found.values())
+    return Check(told, told, "; ".join(drift(found))) if told else None
 
 
 def exports(evidence: Evidence) -> Check:

@@ -51,6 +51,7 @@ RULES: Sequence[Rule] = (
     Rule(FACTS, "start of the run", "run", facts.start),
     Rule(FACTS, "opening", "evaluation", facts.opening),
     Rule(FACTS, "rollouts", "any", facts.rollouts),
+    Rule(FACTS, "models", "any", facts.models),
     Rule(FACTS, "exports", "workspace", facts.exports),
     Rule(FACTS, "training again", "run", rerun.training_again),
     Rule(FACTS, "evaluation again", "evaluation", rerun.evaluation_again),

@@ -127,10 +127,13 @@ def compare(
     """
     from skilltrail.history.ask.compare import compare_runs
     from skilltrail.history.ask.heldout import held_out
+    from skilltrail.store.reader import open_reading
 
     here = project()
     wanted = dict(key_value("--where", one) for one in ([] if where is None else where))
-    found = compare_runs(all_runs(here), group_by, held_out(here), wanted)
+    with open_reading(here.root) as store:
+        get = (lambda keys: {}) if store is None else store.get_many
+        found = compare_runs(all_runs(here), group_by, held_out(here), wanted, get)
     if as_json:
         emit_json(found.to_json())
         return

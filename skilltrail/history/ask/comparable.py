@@ -14,6 +14,7 @@ from typing import Any
 from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.score import exact_mean
+from skilltrail.core.served import Served
 from skilltrail.history.ask.heldout import HeldOut, metric_of
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
@@ -23,8 +24,8 @@ from skilltrail.history.log.run_log import Story
 KINDS = {
     "env": ("env", "agent"),
     "data": ("data.train", "data.selection", "data.test"),
-    "target": ("target.model", "target.backend", "target"),
-    "judge": ("judge",),
+    "target": ("target.model", "target.backend", "target", "target.served"),
+    "judge": ("judge", "judge.served"),
 }
 Scores = Mapping[str, Fraction]
 
@@ -65,9 +66,16 @@ def common_metric(stories: Iterable[Story]) -> dict[str, Any]:
 
 
 def read_run(
-    name: str, story: Story, said: Mapping[str, Any], tests: Mapping[str, HeldOut]
+    name: str,
+    story: Story,
+    said: Mapping[str, Any],
+    tests: Mapping[str, HeldOut],
+    served: Mapping[str, Counter[Served]],
 ) -> RunScores:
-    """Return a finished run's scores in the metric `said`; `tests` is by last event's id."""
+    """Return a finished run's scores in the metric `said`; `tests` is by last event's id.
+
+    `served` says who gave the replies of each role, as far as that is known.
+    """
     start, test = story.start.data, tests.get(story.events[-1].id)
     agent = start["agent"]
     told = f", params {digest('agent/1', agent['params'])[:8]}" if agent.get("params") else ""
@@ -77,6 +85,11 @@ def read_run(
         "target": digest("target/1", start["target"])[:8],
         "judge": "none" if judge is None else digest("judge/1", judge)[:8],
     } | consumed_items(story.events)
+    setting |= {
+        f"{role}.served": " + ".join(map(str, sorted(served[role])))
+        for role in ("target", "judge")
+        if role in served
+    }
     if test is not None:
         setting["data.test"] = test.items
     seed, best = seed_and_best(story)

@@ -30,6 +30,7 @@ from skilltrail.history.ask.comparable import (
 )
 from skilltrail.history.ask.heldout import HeldOut
 from skilltrail.history.ask.runs import natural
+from skilltrail.history.ask.served import Get, served_in
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
@@ -138,12 +139,14 @@ def compare_runs(
     param: str,
     evaluations: Mapping[str, HeldOut] | None = None,
     where: Mapping[str, str] | None = None,
+    get: Get = lambda keys: {},
 ) -> Comparison:
     """Return the comparison of finished runs by `param`, a name in params.yaml.
 
     Args:
         evaluations: what held-out items say, by the id of a run's last event.
         where: of the runs only those that have these values.
+        get: returns the facts at hand by key; they say which model served a run.
 
     Raises:
         UsageError: no run consumed such a param or has such a value; or the runs are of several
@@ -152,7 +155,10 @@ def compare_runs(
     stories = {n: Story(e) for n, e in runs.items() if end_of(e) is not None}
     said = common_metric(stories.values())
     tests = {} if evaluations is None else evaluations
-    read = [read_run(n, stories[n], said, tests) for n in sorted(stories, key=natural)]
+    read = [
+        read_run(n, stories[n], said, tests, served_in(stories[n].events, get))
+        for n in sorted(stories, key=natural)
+    ]
     found = chosen(read, {} if where is None else where)
     having = [run for run in found if param in run.known]
     if not having:

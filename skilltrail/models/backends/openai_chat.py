@@ -33,6 +33,8 @@ from skilltrail.models.client.foreign import (
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 
+MOST_FINGERPRINT_CHARS = 100
+
 
 class OpenAIChat(HttpBackend):
     """One call to `/chat/completions`.
@@ -135,7 +137,10 @@ def _reply(
         reasoning=count(told, "completion_tokens_details", "reasoning_tokens"),
     )
     word = native if ended(native) == "broken" else choice.get("finish_reason")
-    return said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
+    reply = said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
+    return replace(
+        reply, fingerprint=text_of(body.get("system_fingerprint"))[:MOST_FINGERPRINT_CHARS]
+    )
 
 
 def sampling(decoding: Decoding) -> dict[str, Any]:

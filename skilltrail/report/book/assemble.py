@@ -62,7 +62,9 @@ def book_of(
             [e.seq, e.type, strings.keep(words)] for e, words in told((*training, *evaluation))
         ],
         "cost": cost_rows((*training, *evaluation), facts),
-        "trust": trust_rows(training, evaluation, numbers, facts.evaluations),
+        "trust": trust_rows(
+            training, evaluation, numbers, facts.evaluations, facts.drift(training, evaluation)
+        ),
         "runs": list(runs),
         "items": _items(items.ids, splits, facts, strings),
     }

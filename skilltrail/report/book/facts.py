@@ -18,6 +18,7 @@ from skilltrail.core.errors import FaultError
 from skilltrail.core.item import Item
 from skilltrail.data.splits import FOLDER as SPLITS_FOLDER
 from skilltrail.history.ask.evaluations import Evaluation, evaluations
+from skilltrail.history.ask.served import drift, served_in
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS, facts_named
@@ -45,6 +46,14 @@ class Facts:
         value = self.values.get(key)
         found: Mapping[str, Any] | None = None if value is None else value.get("trajectory")
         return found
+
+    def drift(self, *logs: Sequence[Event]) -> list[str]:
+        """Return a sentence for each role that several models served in these logs."""
+        events = [event for log in logs for event in log]
+        return drift(served_in(events, self._of))
+
+    def _of(self, keys: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+        return {key: self.values[key] for key in keys if key in self.values}
 
     def usage(self, key: str) -> Mapping[str, int] | None:
         """Return the token counts of a rollout or of replies, None when it is not here."""

@@ -23,12 +23,15 @@ def trust_rows(
     evaluation: Sequence[Event],
     numbers: dict[str, Any],
     others: Sequence[Evaluation] = (),
+    drifts: Sequence[str] = (),
 ) -> list[dict[str, str]]:
     """Return rows of what, verdict (`good`, `fact`, `note`, `bad`) and what was found.
 
     `others` are the evaluations at hand, of any run: each that opened the test split counts.
+    `drifts` say which roles were served by several models.
     """
     rows = [_told(*row) for row in _rows(training, evaluation, numbers)]
+    rows += [_told("Models", NOTE, words) for words in drifts]
     return [*rows, openings_row(training, evaluation, others)]
 
 

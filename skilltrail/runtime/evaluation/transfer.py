@@ -48,6 +48,8 @@ class TargetCounter:
         else:
             cost = cost_usd(price_of(self.role, self.options), trajectory.usage)
             meter.made("target", trajectory.usage, cost)
+        if trajectory is not None:
+            self.session.saw(self.role, trajectory.served, reused=reused)
         self.session.progress.rollout()
 
 
