@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from llm_script import ScriptedModel
@@ -21,6 +22,7 @@ from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.report.book.cost import totals
 from skilltrail.report.book.facts import Facts
+from skilltrail.report.tables import baseline_mean, scores_by_skill
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.facts import FactStore
@@ -183,3 +185,20 @@ def test_a_judgement_is_a_call_with_the_tokens_of_both_its_replies(tmp_path: Pat
 
 def _replies(events: Sequence[Event]) -> set[str]:
     return {event.data["reply"] for event in events if event.data.get("reply") is not None}
+
+
+def test_repeats_of_an_item_are_one_score_in_the_metrics_as_in_the_gate(tmp_path: Path) -> None:
+    """The last repeat alone stood there."""
+    KEY = "0" * 64
+    rows = [("a", 1.0), ("a", 0.0), ("b", 0.0), ("b", 0.0)]
+    items = [{"item": i, "outcome": "scored", "hard": h, "soft": h, "reason": "", "key": KEY}
+             for i, h in rows]  # fmt: skip
+    data = {"purpose": "baseline", "skill": "0" * 64, "items": items}
+    events = [SimpleNamespace(type="rollouts.scored", data=data)]
+    assert baseline_mean(events) == 0.25  # type: ignore[arg-type]
+    (scores,) = scores_by_skill(events, "baseline").values()  # type: ignore[arg-type]
+    assert (scores["a"].hard, scores["b"].hard) == (0.5, 0.0)
+    part = {"purpose": "selection", "skill": "0" * 64, "items": items[:2]}
+    events.append(SimpleNamespace(type="rollouts.scored", data=part))
+    whole = scores_by_skill(events, "baseline", "selection")  # type: ignore[arg-type]
+    assert len(*whole.values()) == 2

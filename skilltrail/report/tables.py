@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -14,6 +14,7 @@ from skilltrail.core.score import Outcome, Score, exact_mean, metric
 from skilltrail.core.stats import gain_interval
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
+from skilltrail.method.rollout import mean_score
 
 METRICS = ("hard", "soft")
 COLUMNS = (
@@ -27,6 +28,7 @@ TRANSFERRED = (
     "share_high",
 )  # fmt: skip
 
+Kind = tuple[str, float]  # metric and mixed weight
 Scores = dict[str, Score]
 
 
@@ -39,40 +41,39 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     if end is None:
         raise ValueError("the run has not finished")
     finished = end.data
-    selection = _selection_scores(training)
     digests = {"seed": training[0].data["seed_skill"]["digest"]} | {
         name: finished[name]["digest"] for name in ("best", "last")
     }
-    kind = gate_metric(training)
-    test = held_out_scores(evaluation)
+    kind, chosen = gate_metric(training), scores_by_skill(training, "baseline", "selection")
+    test = _of(digests, scores_by_skill(evaluation, "test"))
     numbers: dict[str, Any] = {
-        "selection": _means(kind, digests, ("seed", "best"), selection),
+        "selection": _means(kind, _of({n: digests[n] for n in ("seed", "best")}, chosen)),
         "steps": finished["steps"],
         "accepted": finished["accepted"],
         "rejected": finished["rejected"],
         "indecisive": finished["indecisive"],
         "skill_tokens": _tokens(training, digests["best"]),
     }
-    names = [name for name in ("seed", "best", "last") if digests[name] in test]
-    if names:
-        numbers["test"] = _means(kind, digests, names, test) | _named(evaluation)
-    if {"seed", "best"} <= set(names):
+    if test:
         tag = next(e.data["interval"] for e in evaluation if e.type == "skill.evaluated")
-        seed, best = (test[digests[name]] for name in ("seed", "best"))
-        numbers["test"] |= _gains(kind, seed, best, tag)
+        numbers["test"] = _means(kind, test, tag) | _named(evaluation)
     transfer = _transfer(evaluation)
     return numbers | ({"transfer": transfer} if transfer else {})
 
 
-def held_out_scores(evaluation: Sequence[Event]) -> dict[str, Scores]:
-    """Return the scores on the test split by skill digest."""
-    return {
-        event.data["skill"]: _scores(event)
-        for event in evaluation
-        if event.type == "rollouts.scored"
-        and event.data["purpose"] == "test"
-        and event.data["split"] == "test"
-    }
+def scores_by_skill(events: Sequence[Event], *purposes: str) -> dict[str, Scores]:
+    """Return the score of each item (of the test split, not another that was evaluated) by
+    skill digest; an evaluation that stopped early is no match for a whole one."""
+    found: dict[str, Scores] = {}
+    for event in events:
+        data = event.data
+        if event.type != "rollouts.scored" or data["purpose"] not in purposes:
+            continue
+        scores = _scores(event)
+        whole = len(scores) >= len(found.get(data["skill"], ()))
+        if whole and data.get("split", "test") == "test":
+            found[data["skill"]] = scores
+    return found
 
 
 def held_out_values(
@@ -85,13 +86,13 @@ def held_out_values(
     end = end_of(training)
     if end is None:
         return {}
-    scores, kind = held_out_scores(evaluation), gate_metric(training)
-    ends = training[0].data["seed_skill"], end.data["best"]
-    found = [scores.get(skill["digest"], {}) for skill in ends]
-    pairs = [(metric(found[0][id], *kind), metric(found[1][id], *kind))
-             for id in found[1] if id in found[0]]  # fmt: skip
-    known = [(a, b) for a, b in pairs if a is not None and b is not None]
-    return {"seed": [a for a, _ in known], "best": [b for _, b in known]} if known else {}
+    ends = {
+        "seed": training[0].data["seed_skill"]["digest"],
+        "best": end.data["best"]["digest"],
+    }
+    scores = _of(ends, scores_by_skill(evaluation, "test"))
+    values = _shared(gate_metric(training), scores) if len(scores) == 2 else {}
+    return values if values.get("seed") else {}
 
 
 def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
@@ -161,7 +162,8 @@ def baseline_mean(training: Sequence[Event]) -> float | None:
     """Return the seed skill's score on the selection split, None before it is measured."""
     for event in training:
         if event.type == "rollouts.scored" and event.data["purpose"] == "baseline":
-            return _mean_of(gate_metric(training), _scores(event))
+            kind = gate_metric(training)
+            return _mean(metric(score, *kind) for score in _scores(event).values())
     return None
 
 
@@ -174,7 +176,7 @@ def tsv(rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gate_metric(training: Sequence[Event]) -> tuple[str, float]:
+def gate_metric(training: Sequence[Event]) -> Kind:
     """Return (metric, mixed weight) as the gate used it; hard when no candidate was judged."""
     for event in training:
         if event.type == "gate.judged":
@@ -182,63 +184,56 @@ def gate_metric(training: Sequence[Event]) -> tuple[str, float]:
     return "hard", 0.5
 
 
-def _selection_scores(training: Sequence[Event]) -> dict[str, Scores]:
-    """Return full selection scores by skill digest."""
-    return {
-        event.data["skill"]: _scores(event)
-        for event in training
-        if event.type == "rollouts.scored"
-        and event.data["purpose"] in ("baseline", "selection")
-    }
+def _of(digests: Mapping[str, str], scores: Mapping[str, Scores]) -> dict[str, Scores]:
+    """Return the scores of named skills, of those that have any."""
+    return {name: scores[skill] for name, skill in digests.items() if skill in scores}
 
 
 def _scores(event: Event) -> Scores:
+    """Return each item's score, the mean over its repeats."""
+    scored: dict[str, list[Score]] = {}
+    for row in event.data["items"]:
+        one = Score(Outcome(row["outcome"]), row["hard"], row["soft"], row["reason"])
+        scored.setdefault(row["item"], []).append(one)
+    return {item: mean_score(some) for item, some in scored.items()}
+
+
+def _shared(kind: Kind, scores: Mapping[str, Scores]) -> dict[str, list[Fraction]]:
+    """Return each skill's values over the items scored under the seed and the best skill."""
+    ends = [scores[name] for name in ("seed", "best") if name in scores]
+    items = [
+        id
+        for id in (ends[0] if ends else {})
+        if all(id in some and metric(some[id], *kind) is not None for some in ends)
+    ]
     return {
-        row["item"]: Score(Outcome(row["outcome"]), row["hard"], row["soft"], row["reason"])
-        for row in event.data["items"]
+        name: [v for id in items if id in of and (v := metric(of[id], *kind)) is not None]
+        for name, of in scores.items()
     }
 
 
-def _means(
-    gate_metric: tuple[str, float],
-    digests: Mapping[str, str],
-    names: Sequence[str],
-    scores: Mapping[str, Scores],
-) -> dict[str, Any]:
-    """Return each skill's means over the `items` that are scored under all of them."""
-    shared = set.intersection(*(_scored(scores[digests[name]]) for name in names))
-    numbers: dict[str, Any] = {"items": len(shared)}
-    for name in names:
-        of_skill = {id: one for id, one in scores[digests[name]].items() if id in shared}
-        numbers[name] = _mean_of(gate_metric, of_skill)
-        for kind in METRICS:
-            numbers[f"{name}_{kind}"] = _mean_of((kind, 0.0), of_skill)
+def _means(kind: Kind, scores: Mapping[str, Scores], tag: str | None = None) -> dict[str, Any]:
+    """Return each skill's means over `items` that are scored under seed and best skill, and
+    with `tag`, which names the interval, the gain between these two."""
+    numbers: dict[str, Any] = {}
+    for suffix, one in (("", kind), *((f"_{name}", (name, 0.0)) for name in METRICS)):
+        values = _shared(one, scores)
+        numbers["items"] = len(next(iter(values.values()), ()))
+        for name, some in values.items():
+            numbers[f"{name}{suffix}"] = _mean(some)
+        if tag is not None and {"seed", "best"} <= set(values):
+            gains = [b - a for a, b in zip(values["seed"], values["best"], strict=True)]
+            low, high = gain_interval(gains, tag)
+            numbers |= {
+                f"gain{suffix}": _mean(gains),
+                f"gain_low{suffix}": low,
+                f"gain_high{suffix}": high,
+            }
     return numbers
 
 
-def _gains(
-    gate_metric: tuple[str, float], seed: Scores, best: Scores, tag: str
-) -> dict[str, float | None]:
-    numbers: dict[str, float | None] = {}
-    for suffix, kind in (("", gate_metric), ("_hard", ("hard", 0.0)), ("_soft", ("soft", 0.0))):
-        pairs = [(metric(seed[id], *kind), metric(score, *kind)) for id, score in best.items()]
-        gains = [b - a for a, b in pairs if a is not None and b is not None]
-        low, high = gain_interval(gains, tag)
-        gain = float(sum(gains, Fraction(0)) / len(gains)) if gains else None
-        numbers |= {
-            f"gain{suffix}": gain,
-            f"gain_low{suffix}": low,
-            f"gain_high{suffix}": high,
-        }
-    return numbers
-
-
-def _scored(scores: Scores) -> set[str]:
-    return {id for id, score in scores.items() if score.outcome is Outcome.SCORED}
-
-
-def _mean_of(kind: tuple[str, float], scores: Scores) -> float | None:
-    mean = exact_mean(metric(score, *kind) for score in scores.values())
+def _mean(values: Iterable[Fraction | None]) -> float | None:
+    mean = exact_mean(values)
     return None if mean is None else float(mean)
 
 
