@@ -13,6 +13,8 @@ from dotenv.parser import parse_stream
 from skilltrail.core.errors import UsageError
 from skilltrail.core.redact import Redactor, secret_values
 
+Environ = Mapping[str, str]
+
 
 def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
     """Return the variables of a `.env` file: `NAME=value` lines, comments, optional `export`
@@ -23,16 +25,15 @@ def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
     """
     values: dict[str, str] = {}
     for found in parse_stream(StringIO(text.removeprefix("\ufeff"))):
-        bad = found.error or (found.key is not None and found.value is None)
-        if bad or (found.key is not None and not found.key.isidentifier()):
-            line = found.original.line
-            raise UsageError(f"{name}, line {line}", "not NAME=value", "Write NAME=value")
-        if found.key is not None and found.value is not None:
-            values[found.key] = found.value
+        key, value, at = found.key, found.value, f"{name}, line {found.original.line}"
+        if found.error or (key is not None and (value is None or not key.isidentifier())):
+            raise UsageError(at, "not NAME=value", "Write NAME=value")
+        if key is not None and value is not None:
+            values[key] = value
     return values
 
 
-def environment(root: Path | None = None) -> Mapping[str, str]:
+def environment(root: Path | None = None) -> Environ:
     """Return the process environment over the `.env` file of `root` (the working directory).
     An empty value counts as not set."""
     path = (Path.cwd() if root is None else root) / ".env"
@@ -43,7 +44,7 @@ def environment(root: Path | None = None) -> Mapping[str, str]:
     return merged
 
 
-def redactor(environ: Mapping[str, str] | None = None, names: Iterable[str] = ()) -> Redactor:
+def redactor(environ: Environ | None = None, names: Iterable[str] = ()) -> Redactor:
     """Return what hides every secret of the environment and of `.env`: the values of `names`
     and of every variable with a name like EXAMPLE_API_KEY."""
     return Redactor(secret_values(environment() if environ is None else environ, names))

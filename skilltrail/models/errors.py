@@ -21,15 +21,15 @@ from skilltrail.core.errors import BudgetError, Interrupted, SkilltrailError
 
 
 class ModelError(SkilltrailError):
-    pass
+    """A model call failed."""
 
 
 class ModelConfigError(ModelError):
-    pass
+    """No call can work: a key, a model, a setting or an address is wrong."""
 
 
 class GaveUp(ModelError):
-    pass
+    """The endpoint failed too often in a row."""
 
 
 class RateLimited(ModelError):
@@ -49,27 +49,27 @@ class Transient(ModelError):
 
 
 class TimedOut(Transient):
-    pass
+    """One whole call used up its time."""
 
 
 class EmptyCompletion(Transient):
-    pass
+    """Hidden reasoning used up the cap, a higher one too."""
 
 
 class LostText(Transient):
-    pass
+    """Output came, but no text."""
 
 
 class TooLong(ModelError):
-    pass
+    """The request exceeds the model's context."""
 
 
 class Unjudged(ModelError):
-    pass
+    """The judge gave no score that can be used."""
 
 
 class UnseenRequest(ModelError):
-    pass
+    """Nothing is recorded of this request."""
 
 
 STOPS_RUN: tuple[type[SkilltrailError], ...] = (

@@ -99,8 +99,9 @@ class Judge:
 
         made = await self.facts.get_or_make("call", self.key(case), make)
         if made.reused:
-            for reply in _replies(made.value):
-                self.count(reply, reused=True)
+            for name in ("rejected", "reply"):
+                if name in made.value:
+                    self.count(Reply.from_json(made.value[name]), reused=True)
         return score_of(made.value, self.threshold)
 
     async def _asked(self, request: Request) -> dict[str, Any]:
@@ -180,10 +181,6 @@ def read_rubric(path: Path) -> str:
     return text
 
 
-def _replies(fact: Mapping[str, Any]) -> list[Reply]:
-    return [Reply.from_json(fact[name]) for name in ("rejected", "reply") if name in fact]
-
-
 def _fault(reply: Reply) -> str | None:
     """Return what is wrong with a reply, or None."""
     try:
@@ -203,12 +200,9 @@ def _read(reply: Reply) -> float:
         raise ValueError(f"it ended with {reply.finish}")
     block = _BLOCK.fullmatch(reply.text.strip())
     try:
-        value = value_of(reply.text if block is None else block[1])
-    except ValueError as error:
+        score = value_of(reply.text if block is None else block[1]).get("score")
+    except (ValueError, AttributeError) as error:
         raise ValueError("it is not one JSON object") from error
-    if not isinstance(value, dict):
-        raise ValueError("it is not one JSON object")
-    score = value.get("score")
     if isinstance(score, bool) or not isinstance(score, (int, float)) or not 0 <= score <= 1:
         raise ValueError(f"`score` must be a number from 0 to 1, found {score!r:.80}")
     return float(score)

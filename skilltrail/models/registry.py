@@ -21,7 +21,7 @@ from skilltrail.models.client.client import ModelClient
 from skilltrail.models.client.identity import default_workers, provider_label
 from skilltrail.models.client.prices import price_of, require_price
 from skilltrail.models.client.retry import endpoint_state
-from skilltrail.models.environ import environment
+from skilltrail.models.environ import Environ, environment
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Model
 from skilltrail.params.model_options import RoleOptions
@@ -43,14 +43,14 @@ USUAL_KEY = {
     "anthropic": "ANTHROPIC_API_KEY",
     "minimax": "MINIMAX_API_KEY",
 }
-Factory = Callable[[RoleOptions, Endpoint, Mapping[str, str]], Backend]
+Factory = Callable[[RoleOptions, Endpoint, Environ], Backend]
 
 
 def open_model(
     role: str,
     options: RoleOptions,
     *,
-    environ: Mapping[str, str] | None = None,
+    environ: Environ | None = None,
     account: Account | None = None,
     records: Records | None = None,
 ) -> Model:
@@ -85,14 +85,13 @@ def client_of(
     role: str,
     options: RoleOptions,
     backend: Backend,
-    environ: Mapping[str, str],
+    environ: Environ,
     budget: Budget | None = None,
 ) -> ModelClient:
     """Put a client around a backend: how one of your own becomes a `Model`."""
     endpoint = endpoint_of(role, options)
-    key = environ.get(endpoint.key_env, "") if endpoint.key_env is not None else ""
-    workers = default_workers(options)
     named = () if endpoint.key_env is None else (endpoint.key_env,)
+    key, workers = "".join(environ.get(n, "") for n in named), default_workers(options)
     place = f"{options.backend} {options.base_url} {options.azure.endpoint} {options.region}"
     state = endpoint_state(place, hashlib.sha256(key.encode()).hexdigest(), workers)
     budget = Budget(role, options.budget) if budget is None else budget
@@ -140,7 +139,7 @@ def key_env_of(options: RoleOptions) -> str | None:
     return USUAL_KEY.get(options.backend)
 
 
-def require_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
+def require_key(endpoint: Endpoint, environ: Environ) -> str | None:
     """Return the role's key, or None when it needs none.
 
     Blanks and line ends around it, which copying and files add, are no part of it.

@@ -24,6 +24,7 @@ from skilltrail.models.client.foreign import (
     text_of,
     with_calls,
 )
+from skilltrail.models.environ import Environ
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
@@ -35,9 +36,7 @@ _DEFAULT_MAX_TOKENS = 4096
 _MIN_THINKING_TOKENS = 1024
 
 
-def anthropic_backend(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> Backend:
+def anthropic_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> Backend:
     """Return the backend of Anthropic, or of `base_url`."""
     url = ANTHROPIC_URL if options.base_url is None else options.base_url
     key = require_key(endpoint, environ)

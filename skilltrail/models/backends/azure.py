@@ -6,7 +6,7 @@ of `client_id`). The last two need the package azure-identity (`skilltrail[azure
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,8 +17,8 @@ from skilltrail.models.backends.openai_clients import speaking_api
 from skilltrail.models.backends.sdk import client_settings
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
+from skilltrail.models.environ import Environ
 from skilltrail.models.errors import ModelConfigError
-from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
 
@@ -32,26 +32,26 @@ AZURE_HOSTS = (
 )
 
 
-def azure_backend(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> Backend:
+def azure_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> Backend:
     """Return the backend of the role's own Azure endpoint and deployment."""
-    azure, by_key = options.azure, options.azure.auth == "api_key"
+    azure, credential, provider = options.azure, None, None
+    by_key = azure.auth == "api_key"
     key = require_key(endpoint, environ) if by_key else None
+    if not by_key:
+        require_azure_host(endpoint.role, str(azure.endpoint))
+        credential = credential_for(options)
+        provider = token_provider(credential, options, endpoint)
     settings = client_settings(openai, options, key) | {
+        "api_key": key,
+        "azure_ad_token_provider": provider,
         "azure_endpoint": azure.endpoint,
         "azure_deployment": azure.deployment,
         "api_version": azure.api_version,
     }
-    credential: Any = None
-    if not by_key:
-        require_azure_host(endpoint.role, str(azure.endpoint))
-        credential = credential_for(options)
-        del settings["api_key"]
-        settings["azure_ad_token_provider"] = token_provider(credential, options, endpoint)
     client = openai.AsyncAzureOpenAI(**settings)
     backend = speaking_api(client, options, endpoint, "max_completion_tokens")
-    return backend if credential is None else SignedIn(backend, credential)
+    backend.credential = credential
+    return backend
 
 
 def require_azure_host(role: str, url: str) -> None:
@@ -110,17 +110,3 @@ def token_provider(credential: Any, options: RoleOptions, endpoint: Endpoint) ->
         return str(found.token)
 
     return token
-
-
-class SignedIn:
-    """A backend that owns a credential and closes it."""
-
-    def __init__(self, backend: Backend, credential: Any) -> None:
-        self._backend, self._credential = backend, credential
-
-    async def send(self, request: Request, decoding: Decoding) -> Reply:
-        return await self._backend.send(request, decoding)
-
-    async def close(self) -> None:
-        await self._backend.close()
-        await self._credential.close()

@@ -41,9 +41,7 @@ def local_model(options: RoleOptions) -> LocalModel:
     Raises:
         ModelConfigError: the weights are not there.
     """
-    workers = options.workers if options.workers else _usable_cores()
-    weights, decoding = find_weights(options.model), own_decoding(options)
-    return LocalModel(weights, options.style, workers, options.n_ctx, decoding)
+    return LocalModel(find_weights(options.model), options)
 
 
 class LocalModel:
@@ -51,18 +49,15 @@ class LocalModel:
 
     abilities = frozenset({"schema"})
 
-    def __init__(
-        self, weights: Weights, style: str, workers: int, n_ctx: int, decoding: Decoding
-    ) -> None:
-        self.style = style
-        self.workers = workers
-        self._weights = weights
-        self._n_ctx = n_ctx
-        self._decoding = decoding
+    def __init__(self, weights: Weights, options: RoleOptions) -> None:
+        self.style = options.style
+        self.workers = options.workers if options.workers else _usable_cores()
+        self._weights, self._n_ctx = weights, options.n_ctx
+        self._decoding = own_decoding(options)
         self._idle: list[Instance] = []  # the one used longest ago comes first
         self._started = 0
         self._lock = threading.Lock()
-        self._threads = ThreadPoolExecutor(workers, "local-model")
+        self._threads = ThreadPoolExecutor(self.workers, "local-model")
 
     @property
     def identity(self) -> Mapping[str, Any]:

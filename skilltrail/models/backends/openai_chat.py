@@ -19,15 +19,14 @@ from skilltrail.models.client.classify import Endpoint, classify, malformed
 from skilltrail.models.client.foreign import (
     Said,
     beside,
-    count,
     ended,
     holds,
     mapping,
     no_reply,
+    openai_usage,
     rows,
     said_in,
     text_of,
-    usage_of,
     with_calls,
 )
 from skilltrail.models.errors import ModelConfigError
@@ -129,13 +128,8 @@ def _choice(endpoint: Endpoint, body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _reply(
     endpoint: Endpoint, said: Said, choice: Mapping[str, Any], body: Mapping[str, Any]
 ) -> Reply:
-    native, told = choice.get("native_finish_reason"), body.get("usage")
-    usage = usage_of(
-        count(told, "prompt_tokens"),
-        count(told, "completion_tokens"),
-        cached=count(told, "prompt_tokens_details", "cached_tokens"),
-        reasoning=count(told, "completion_tokens_details", "reasoning_tokens"),
-    )
+    native = choice.get("native_finish_reason")
+    usage = openai_usage(body.get("usage"), "prompt", "completion")
     word = native if ended(native) == "broken" else choice.get("finish_reason")
     reply = said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
     return replace(

@@ -15,14 +15,13 @@ from skilltrail.models.client.backend import content_of, image_url, model_name
 from skilltrail.models.client.classify import Endpoint, malformed
 from skilltrail.models.client.foreign import (
     Said,
-    count,
     ended,
     mapping,
     no_reply,
+    openai_usage,
     rows,
     said_in,
     text_of,
-    usage_of,
     with_calls,
 )
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
@@ -64,13 +63,7 @@ def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) 
         blocks=tuple(dict.fromkeys(blocks)),
         refused=any(said.refused for said in parts),
     )
-    told = body.get("usage")
-    usage = usage_of(
-        count(told, "input_tokens"),
-        count(told, "output_tokens"),
-        cached=count(told, "input_tokens_details", "cached_tokens"),
-        reasoning=count(told, "output_tokens_details", "reasoning_tokens"),
-    )
+    usage = openai_usage(body.get("usage"), "input", "output")
     word = mapping(body.get("incomplete_details")).get("reason")
     word = word if text_of(word) else body.get("status")
     full = cap is not None and usage.get("output", 0) >= cap

@@ -35,11 +35,9 @@ class RecordedCalls:
     """Records in a plain list of {"request", "reply"}, all made by one model."""
 
     def __init__(self, calls: Iterable[Mapping[str, Any]], identity: Mapping[str, Any]) -> None:
-        self._replies: dict[str, Mapping[str, Any]] = {}
-        self._requests: list[Mapping[str, Any]] = []
-        for call in calls:
-            self._replies[Request.from_json(call["request"]).key(identity)] = call["reply"]
-            self._requests.append(call["request"])
+        made = [(call["request"], call["reply"]) for call in calls]
+        self._requests = [request for request, _ in made]
+        self._replies = {Request.from_json(r).key(identity): reply for r, reply in made}
 
     def reply(self, key: str) -> Mapping[str, Any] | None:
         return self._replies.get(key)

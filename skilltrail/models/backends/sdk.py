@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from types import ModuleType
@@ -18,6 +19,7 @@ from skilltrail.models.client.classify import Endpoint, classify
 from skilltrail.models.client.foreign import body_of, page_error
 from skilltrail.models.client.identity import default_workers
 from skilltrail.models.errors import ModelConfigError, ModelError, Transient
+from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.params.model_options import RoleOptions
 
 # Sent where a server asks for no key: the SDKs insist on some text.
@@ -27,16 +29,23 @@ _KEPT_ALIVE = 100  # connections that the SDKs keep open by themselves
 _BAD_ADDRESS = ("UnsupportedProtocol", "InvalidURL", "LocalProtocolError")
 
 
-class HttpBackend:
+class HttpBackend(ABC):
     """Base of every protocol spoken by an SDK's client.
 
     Attributes:
         sdk: the SDK's module.
+        credential: what signs in, where it is more than a key; closed with the client.
     """
+
+    credential: Any = None
 
     def __init__(self, sdk: ModuleType, client: Any, model: str, endpoint: Endpoint) -> None:
         self.sdk, self.client, self.model = sdk, client, model
         self.endpoint = replace(endpoint, url=str(client.base_url))
+
+    @abstractmethod
+    async def send(self, request: Request, decoding: Decoding) -> Reply:
+        """See `skilltrail.models.client.backend.Backend`."""
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the JSON object that the provider answers.
@@ -59,6 +68,8 @@ class HttpBackend:
 
     async def close(self) -> None:
         await self.client.close()
+        if self.credential is not None:
+            await self.credential.close()
 
     def _refusal(self, error: Any) -> ModelError:
         status, text = error.status_code, error.response.text

@@ -22,7 +22,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from importlib import resources
 from typing import Any
+
+from ruamel.yaml import YAML
 
 from skilltrail.models.errors import (
     ModelConfigError,
@@ -33,54 +36,17 @@ from skilltrail.models.errors import (
 )
 
 
-def _words(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(patterns), re.IGNORECASE)
+def packaged(name: str) -> Any:
+    """Return what a YAML file of this package holds."""
+    text = resources.files("skilltrail.models.client").joinpath(name).read_text("utf-8")
+    return YAML(typ="safe").load(text)
 
 
-_REFUSED = _words(
-    "content_filter",
-    "content_policy",
-    "content management policy",
-    "content filtering policy",
-    "ResponsibleAIPolicy",
-    "data_inspection_failed",
-    "inappropriate content",
-    r"(?:input|prompt|content|request|output) (?:was |has been )?flagged",
-)
-_TOO_LONG = _words(
-    r"context[_ ](?:length|size|window|limit)",
-    "exceed_context_size",
-    r"(?:prompt|input)(?: is| token length)? too long",
-    r"(?:maximum|max)[_ ](?:prompt|context|model|input)[_ ]?(?:len|length|tokens|size)",
-    r"exceed(?:s|ed)? (?:the )?(?:max(?:imum)? (?:number of (?:input )?tokens|length)"
-    "|model token limit)",
-    r"longer than the (?:maximum )?(?:model|context)",
-    r"too many tokens(?!.{0,20}(?:wait|minute|second|day|per))",
-    r"reduce the length of (?:the|your) (?:messages|prompt|input)",
-    r"range of input length should be",
-    r"max_new_tokens`? must be <=|inputs`? must have less than",
-    "request body too large|request_too_large|tokens_limit_reached|string_above_max_length",
-)
-_NO_MONEY = _words(
-    r"insufficient[_ ](?:quota|credits?|balance|funds)",
-    "credit balance",
-    "exceeded your current quota",
-    "payment required",
-    r"(?:out of|no|not enough) credits?\b",
-    "usage limit reached|billing_hard_limit|billing_not_active",
-)
-_BAD_KEY = _words(
-    r"(?:invalid|incorrect|wrong|missing|expired|no|bad)[_ ](?:x-)?(?:api[_ -]?key|auth)",
-    r"api[_ -]?key (?:is |was )?(?:not valid|invalid|missing|expired|required|not found)",
-    r"\bunauthori[sz]ed\b|authentication[_ ](?:error|failed|fails|required)|login fail",
-)
-_TOO_MANY = _words(
-    r"rate[_ -]?limit", "too many requests", "throttl", "overloaded", "resource_exhausted"
-)
-_NO_MODEL = _words(
-    r"model_not_found|no such model|no endpoints found",
-    r"model\b.{0,80}(?:not found|does not exist|not exist)",
-)
+WORDS: Mapping[str, Any] = packaged("words.yaml")
+_SAID = {
+    meaning: re.compile("|".join(patterns), re.IGNORECASE)
+    for meaning, patterns in WORDS["errors"].items()
+}
 _CODES = ("code", "status", "status_code", "statusCode", "http_status")
 _CLIP_CHARS = 400
 
@@ -157,17 +123,17 @@ def classify(
 
 def _meaning(status: int, said: str) -> str:
     """Return what a failure is, in a word of `classify`; the first that fits."""
-    busy = status in (429, 529)
+    busy, says = status in (429, 529), {m for m, words in _SAID.items() if words.search(said)}
     for fits, meaning in (
-        (not busy and _REFUSED.search(said), "refused"),
-        (status == 402 or _NO_MONEY.search(said), "no_money"),
+        (not busy and "refused" in says, "refused"),
+        (status == 402 or "no_money" in says, "no_money"),
         (busy and "billing" in said.lower(), "no_money"),
         (busy, "too_many"),
         (status in (401, 403), "bad_key"),
-        (status == 413 or _TOO_LONG.search(said), "too_long"),
-        (_BAD_KEY.search(said), "bad_key"),
-        (status < 500 and _TOO_MANY.search(said), "too_many"),
-        (status == 404 or _NO_MODEL.search(said), "no_model"),
+        (status == 413 or "too_long" in says, "too_long"),
+        ("bad_key" in says, "bad_key"),
+        (status < 500 and "too_many" in says, "too_many"),
+        (status == 404 or "no_model" in says, "no_model"),
         (status < 300 or status in (408, 409, 425) or status >= 500, "transient"),
         (status in (400, 422), "setting"),
     ):

@@ -13,24 +13,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skilltrail.core.canon import shallow, value_of
-from skilltrail.models.client.classify import Endpoint, classify, malformed, own_status
+from skilltrail.models.client.classify import WORDS, Endpoint, classify, malformed, own_status
 from skilltrail.models.errors import ModelConfigError, ModelError
 from skilltrail.models.protocol import Reply
 
 _MOST_TOKENS = 10**12
-# Why a reply ended, in the words of all that copy each other's protocols; any other word, or
-# none, is a reply that ended by itself. `broken` are words for a reply that did not end.
-_ENDS = {
-    "length": "length max_tokens max_output_tokens model_length max_length token_limit "
-    "model_context_window_exceeded length_limit max_new_tokens incomplete",
-    "tool": "tool_calls tool_call tool_use function_call tool",
-    "refusal": "content_filter content_filtered refusal sensitive safety recitation blocklist "
-    "prohibited_content spii guardrail_intervened moderation",
-    "broken": "error network_error server_error internal_error insufficient_system_resource "
-    "abort aborted cancelled canceled failed timeout malformed_function_call pause_turn "
-    "queued in_progress",
+_ENDS: dict[str, str] = {
+    word: end for end, words in WORDS["ends"].items() for word in words.split()
 }
-ENDS = {word: end for end, words in _ENDS.items() for word in words.split()}
 _TEXT_PARTS = (None, "", "text", "output_text", "input_text")
 # Fields of a message that say nothing of output besides text, calls and refusals.
 _KNOWN_FIELDS = re.compile(
@@ -119,7 +109,7 @@ def holds(value: Any) -> bool:
 def ended(word: Any) -> str:
     """Return why a reply ended: `stop`, `length`, `tool`, `refusal`; `broken` if it did not."""
     plain = text_of(word).lower().partition(":")[0].rpartition(".")[2].strip()
-    return ENDS.get(re.sub(r"[\s-]+", "_", plain), "stop")
+    return _ENDS.get(re.sub(r"[\s-]+", "_", plain), "stop")
 
 
 def count(holder: Any, *path: str) -> int | None:
@@ -137,6 +127,17 @@ def usage_of(input: int | None, output: int | None, **parts: int | None) -> dict
     told = {"input": input if input else None, "output": output if input or output else None}
     known = {name: n for name, n in told.items() if n is not None}
     return known | {name: n if n else 0 for name, n in parts.items()} if known else {}
+
+
+def openai_usage(told: Any, sent: str, back: str) -> dict[str, int]:
+    """Return the token counts of OpenAI's APIs; `sent` and `back` are the API's words for the
+    two sides, as in `prompt_tokens`."""
+    return usage_of(
+        count(told, f"{sent}_tokens"),
+        count(told, f"{back}_tokens"),
+        cached=count(told, f"{sent}_tokens_details", "cached_tokens"),
+        reasoning=count(told, f"{back}_tokens_details", "reasoning_tokens"),
+    )
 
 
 def message_usage(told: Any) -> dict[str, int]:

@@ -12,16 +12,8 @@ from typing import Any
 from skilltrail.models.protocol import Decoding
 from skilltrail.params.model_options import HARNESS_BACKENDS, SETTINGS, RoleOptions
 
-OFFICIAL_PROVIDERS = {
-    "openai": "openai",
-    "azure": "azure",
-    "anthropic": "anthropic",
-    "vllm": "vllm",
-    "codex_exec": "codex",
-    "claude_exec": "claude-code",
-    "exec": "exec",
-    "replay": "replay",
-}
+# Recorded names of the endpoints that are not called as their backend is.
+_PROVIDERS = {"codex_exec": "codex", "claude_exec": "claude-code"}
 # Options of an agent program that change its replies.
 _HARNESS = {
     "codex_exec": ("sandbox", "network", "web_search", "approval_policy"),
@@ -48,7 +40,7 @@ def provider_label(options: RoleOptions) -> str:
         return options.provider
     if options.backend == "minimax":
         return f"minimax-{options.region}"
-    return OFFICIAL_PROVIDERS.get(options.backend, options.backend)
+    return _PROVIDERS.get(options.backend, options.backend)
 
 
 def resolved_api(options: RoleOptions) -> tuple[str, str]:

@@ -14,12 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from importlib import resources
-from typing import Any
-
-from ruamel.yaml import YAML
 
 from skilltrail.core.errors import ParamError
+from skilltrail.models.client.classify import packaged
 from skilltrail.params.model_options import PriceOptions, RoleOptions
 
 _MILLION = 1_000_000
@@ -79,16 +76,7 @@ def cost_usd(price: Price | None, usage: Mapping[str, int]) -> float | None:
 @lru_cache(maxsize=1)
 def price_table() -> dict[str, Price]:
     """Return the shipped price list by model name."""
-    text = (
-        resources.files("skilltrail.models.client")
-        .joinpath("prices.yaml")
-        .read_text(encoding="utf-8")
-    )
-    models: dict[str, Any] = YAML(typ="safe").load(text)["models"]
-    return {
-        name: Price.of(row["input"], row["output"], row["cached"], row.get("written"))
-        for name, row in models.items()
-    }
+    return {name: Price.of(**row) for name, row in packaged("prices.yaml")["models"].items()}
 
 
 def price_of(role: str, options: RoleOptions) -> Price | None:

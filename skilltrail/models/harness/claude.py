@@ -26,6 +26,7 @@ from skilltrail.models.client.foreign import (
     said_in,
     text_of,
 )
+from skilltrail.models.environ import Environ
 from skilltrail.models.harness.folder import WorkFolder
 from skilltrail.models.harness.harness import Harness, Skipped, failure, objects, words_of
 from skilltrail.models.harness.process import Command, Finished, allowed
@@ -50,9 +51,7 @@ _SYNTHETIC = "<synthetic>"
 BARE = "danger-full-access"
 
 
-def claude_backend(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> Backend:
+def claude_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> Backend:
     """Return the backend of Claude Code.
 
     Raises:
@@ -66,9 +65,7 @@ def claude_backend(
     return ClaudeHarness(options, endpoint, env, remedy)
 
 
-def require_sandbox(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> None:
+def require_sandbox(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> None:
     """Refuse to let an agent run commands bare, unless params say so.
 
     Raises:
@@ -88,9 +85,7 @@ def require_sandbox(
         )
 
 
-def claude_env(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> dict[str, str]:
+def claude_env(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> dict[str, str]:
     """Return the program's environment; a key is in it only when one is named."""
     env = {**allowed(environ, ("CLAUDE_CONFIG_DIR", *options.exec.env)), **_QUIET}
     if options.exec.sandbox != BARE:
@@ -132,23 +127,17 @@ def claude_argv(
         "-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence",
         "--model", options.model, "--tools", tools,
     ]  # fmt: skip
-    if bare:
-        words.append("--bare")
-    else:
-        words += ["--setting-sources", "", "--strict-mcp-config"]
-    if tools:
-        words += ["--allowedTools", tools]
-    if request.system:
-        words += ["--system-prompt-file", str(folder.side_file("system.md", request.system))]
-    if options.effort is not None:
-        words += ["--effort", options.effort]
-    if harness.max_turns is not None:
-        words += ["--max-turns", str(harness.max_turns)]
-    if harness.profile is not None:
-        words += ["--settings", harness.profile]
-    if request.schema is not None:
-        words += ["--json-schema", json.dumps(anthropic_schema(request.schema))]
-    return tuple(words)
+    words += ["--bare"] if bare else ["--setting-sources", "", "--strict-mcp-config"]
+    flags = {
+        "--allowedTools": tools if tools else None,
+        "--system-prompt-file": folder.system_file(request),
+        "--effort": options.effort,
+        "--max-turns": harness.max_turns,
+        "--settings": harness.profile,
+        "--json-schema": request.schema and json.dumps(anthropic_schema(request.schema)),
+    }
+    given = ((flag, value) for flag, value in flags.items() if value is not None)
+    return (*words, *(str(word) for pair in given for word in pair))
 
 
 def claude_options(
@@ -170,8 +159,7 @@ def claude_options(
         "extra_args": {"no-session-persistence": None, **({"bare": None} if bare else {})},
     }
     if request.system:
-        path = folder.side_file("system.md", request.system)
-        told["system_prompt"] = {"type": "file", "path": str(path)}
+        told["system_prompt"] = {"type": "file", "path": str(folder.system_file(request))}
     if request.schema is not None:
         schema = anthropic_schema(request.schema)
         told["output_format"] = {"type": "json_schema", "schema": schema}

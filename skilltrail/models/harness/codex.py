@@ -17,6 +17,7 @@ from skilltrail.models.backends.strict import openai_schema
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.client.foreign import count, mapping, text_of, usage_of
+from skilltrail.models.environ import Environ
 from skilltrail.models.harness.folder import WorkFolder
 from skilltrail.models.harness.harness import Harness, Skipped, failure, objects, words_of
 from skilltrail.models.harness.process import Command, Finished, allowed
@@ -43,9 +44,7 @@ _PLAIN = (
 )
 
 
-def codex_backend(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> Backend:
+def codex_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> Backend:
     """Return the backend of the Codex CLI."""
     if options.exec.use_sdk:
         _refuse_beside_sdk(options, endpoint)
@@ -100,8 +99,8 @@ def codex_settings(
         f"sandbox_workspace_write.network_access={str(harness.network).lower()}",
     ]
     if request.system:
-        system = folder.side_file("system.md", request.system)
-        settings.append(f"model_instructions_file={_toml(str(system))}")
+        system = str(folder.system_file(request))
+        settings.append(f"model_instructions_file={_toml(system)}")
     if options.effort is not None:
         settings.append(f"model_reasoning_effort={_toml(options.effort)}")
     return settings + provider_settings(options, endpoint)

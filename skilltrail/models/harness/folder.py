@@ -36,6 +36,10 @@ class WorkFolder:
         path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
+    def system_file(self, request: Request) -> Path | None:
+        """Write the system text for the program and return its path, None where it is empty."""
+        return self.side_file("system.md", request.system) if request.system else None
+
     def returned(self, names: tuple[str, ...]) -> dict[str, str]:
         """Return the files of these names that the agent left, as base64.
 

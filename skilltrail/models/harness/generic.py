@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 
 from skilltrail.models.client.classify import Endpoint
+from skilltrail.models.environ import Environ
 from skilltrail.models.errors import Transient
 from skilltrail.models.harness.folder import WorkFolder
 from skilltrail.models.harness.harness import Harness, Skipped, failure, last_text, words_of
@@ -22,9 +23,7 @@ from skilltrail.params.model_options import RoleOptions
 _OWN_ERROR = re.compile(r"(?:API Error\b|Execution error$|Credit balance is too low$)")
 
 
-def exec_backend(
-    options: RoleOptions, endpoint: Endpoint, environ: Mapping[str, str]
-) -> ExecHarness:
+def exec_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> ExecHarness:
     """Return the backend of the program of `exec.argv`."""
     env = allowed(environ, options.exec.env)
     return ExecHarness(options, endpoint, env, f"Check {endpoint.role}.exec.argv")
