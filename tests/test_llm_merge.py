@@ -129,7 +129,7 @@ def test_the_models_order_comes_first_and_the_rest_by_support() -> None:
 
 
 @pytest.mark.parametrize(
-    "order", [["1", "0"], [True, 0], [0, 3], [0, -1], [0, 0], [1], "1-2", [1.0, 0.0], []]
+    "order", [["1", "one"], [True, 0], [0, 3], [0, -1], [0, 0], [1], "1-2", [1.0, 0.0], []]
 )
 def test_a_ranking_that_is_not_exact_gives_way_to_support(order: Any) -> None:
     answer, model = rank([{"order": order}] * 2)
@@ -165,3 +165,10 @@ def test_any_other_answer_leaves_the_scheduled_budget(number: Any) -> None:
 def test_without_a_schedule_as_many_as_there_are() -> None:
     answer, _ = choose([Reply("", finish="refusal")], budget=None)
     assert answer.value == len(EDITS)
+
+
+def test_a_ranking_of_digits_as_texts_counts_and_is_said_to_be_repaired() -> None:
+    answer, model = rank([{"order": ["1", " 0 "]}])
+    assert answer.value == [1, 0, 2]
+    assert "repaired: digits" in answer.reason
+    assert answer.rejected == ()

@@ -14,6 +14,7 @@ from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
 from skilltrail.optimizers.llm.scan import scan
+from skilltrail.optimizers.llm.spelling import respelled
 
 EDIT = {"op": "append", "content": "- x"}
 json_values = st.recursive(
@@ -176,3 +177,58 @@ def test_no_reply_is_slow_to_read(text: str) -> None:
 @pytest.mark.parametrize("name", schemas.names("replies"))
 def test_each_schema_has_a_strict_form_for_providers(name: str) -> None:
     assert is_closed(asked_form(name))
+
+
+@pytest.mark.parametrize("op", ["Append", "APPEND", " append ", "Append\n"])
+def test_an_operation_in_another_spelling_means_what_it_says(op: str) -> None:
+    read = found(json.dumps({"edits": [{"op": op, "content": "- a"}]}))
+    assert read.value["edits"][0]["op"] == "append"
+    assert read.repairs == ("spelling",)
+
+
+@pytest.mark.parametrize("op", ["insert-after", "insertAfter", "Insert After", "INSERT_AFTER"])
+def test_words_may_be_joined_in_any_way(op: str) -> None:
+    edit = {"Op": op, "Target": "- a", "content": "- b", "kind": "Rule", "items": "q1"}
+    read = found(json.dumps({"Edits": [edit]}), "patch")
+    assert read.broken == ()
+    assert read.value["edits"] == [
+        {
+            "op": "insert_after",
+            "target": "- a",
+            "content": "- b",
+            "kind": "rule",
+            "items": ["q1"],
+        }
+    ]
+    assert read.repairs == ("single_text", "spelling")
+
+
+@pytest.mark.parametrize("op", ["add", "appendix", "rename", "", "insert"])
+def test_another_word_stays_unknown(op: str) -> None:
+    read = found(json.dumps({"edits": [{"op": op, "content": "- a"}]}))
+    assert read.value["edits"] == [None]
+
+
+def test_numbers_as_texts_of_digits_are_numbers_and_ids_as_numbers_are_ids() -> None:
+    read = found('{"order": ["2", 0, " 1 "]}', "ranking")
+    assert (read.value["order"], read.repairs) == ([2, 0, 1], ("digits",))
+    read = found('{"edits": [{"op": "delete", "target": "x", "items": [7]}]}', "patch")
+    assert read.value["edits"][0]["items"] == ["7"]
+
+
+@pytest.mark.parametrize("said", ["3-5", "two", "-1", "1.5", "", "0x1", "٣", "1e3", "#2"])
+def test_a_text_that_is_no_number_stays_a_fault(said: str) -> None:
+    assert code(json.dumps({"order": [said, 0]}), "ranking") == "wrong_shape"
+
+
+def test_what_is_right_is_left_as_it_is() -> None:
+    for schema in schemas.names("replies"):
+        value = {"reasoning": "Append 3", "order": [1], "edits": [], "x": {"Op": 1}}
+        assert respelled(value, schemas.load(f"replies/{schema}")) == (value, ())
+
+
+@given(json_values)
+def test_respelling_takes_any_json_and_does_nothing_twice(value: object) -> None:
+    for schema in schemas.names("replies"):
+        once, _ = respelled(value, schemas.load(f"replies/{schema}"))
+        assert respelled(once, schemas.load(f"replies/{schema}")) == (once, ())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from null_store import NullStore
 from toy_world import (
     SEED_SKILL,
     WORDS,
@@ -17,10 +18,19 @@ from toy_world import (
     toy_params,
 )
 
+from skilltrail.cli.commands.summary import unusable_lines, unusable_steps
+from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
+from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
+from skilltrail.history.log.log import follow
 from skilltrail.history.log.run_log import Story
+from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import Run
+from skilltrail.method.update import rejected_before
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
+from skilltrail.params.fields import Params
+from skilltrail.runtime.progress import Progress
 from skilltrail.runtime.training import read_seed_skill
 from skilltrail.skill.document import frontmatter_text, region_text, split_lines
 from skilltrail.skill.edit import Edit
@@ -372,3 +382,80 @@ def test_a_seed_is_read_as_it_is_where_it_has_a_frontmatter(
 ) -> None:
     (tmp_path / "seed.md").write_bytes(raw)
     assert read_seed_skill(tmp_path / "seed.md") == read
+
+
+class Stubborn(ToyOptimizer):
+    """Proposes one and the same useless line at every step."""
+
+    async def reflect(self, view: StepView) -> Answer:
+        ids = tuple(o.item.id for o in view.observations)
+        edit = Edit("append", content="- trees are plants", items=ids)
+        return Answer([Patch("failure", ids, (edit,))], rule=self.tag)
+
+
+def test_a_text_that_was_rejected_before_is_not_judged_again(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Stubborn(), epochs=2)
+    (judged,) = (e for e in done.recorder.events if e.type == "gate.judged")
+    built = done.events("candidate.built")
+    assert [event.get("rejected_before") for event in built] == [None] + 7 * [judged.seq]
+    ended = done.events("step.ended")
+    assert [event["result"] for event in ended] == ["rejected"] + 7 * ["no_change"]
+    assert all("rejected before" in event["reason"] for event in ended[1:])
+    assert verify_log(done.log, "log").faults == []
+    forged, prev = b"", None
+    for event in done.recorder.events:
+        if "rejected_before" in event.data:
+            event = follow(prev, event.type, dict(event.data) | {"rejected_before": 2})
+        prev = event if prev is None else follow(prev, event.type, event.data)
+        forged += prev.line + b"\n"
+    named = {fault.what for fault in verify_log(forged, "log").faults}
+    assert named == {"rejected_before"}
+
+
+def test_a_rejected_text_is_judged_anew_where_the_verdict_need_not_hold(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_whole(tmp_path, store, Stubborn(), epochs=1)
+    run = done_run(done, toy_params())
+    digest = text_digest(SEED_SKILL + "- trees are plants\n")
+    assert digest in done.state.rejected
+    other = replace(done.state, skill="# Other\n")
+    assert rejected_before(run, done.state, digest, "step") is not None
+    assert rejected_before(run, other, digest, "step") is not None  # strict, same mean
+    paired = done_run(done, toy_params(gate={"rule": "no_regression"}))
+    assert rejected_before(paired, other, digest, "step") is None
+    fallen = replace(other, scores={id: Score.scored(0.0) for id in other.scores})
+    assert rejected_before(run, fallen, digest, "step") is None
+    forced = done_run(done, toy_params(slow_update={"mode": "force"}))
+    assert rejected_before(forced, done.state, digest, "slow_update") is None
+
+
+def done_run(done: ToyRun, params: Params) -> Run:
+    rollouts = Rollouts(ToyEnvironment(), done.model, NullStore(), done.tally)
+    return Run(params, (), (), SEED_SKILL, rollouts, ToyOptimizer(), done.recorder)
+
+
+class Mute(ToyOptimizer):
+    """Every reply of its model is unusable."""
+
+    async def reflect(self, view: StepView) -> Answer:
+        lost = RejectedReply("reflect", "empty: the reply holds no text", None, "no patch")
+        return Answer([], rejected=(lost, lost))
+
+
+def test_a_step_whose_replies_were_all_unusable_says_so_on_the_console(
+    tmp_path: Path, store: FactStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = run_whole(tmp_path, store, Mute(), epochs=1)
+    Progress("train").step(done.state.history[0], done.state)
+    told = capsys.readouterr().err
+    assert "no reply of the optimizer could be used (2 rejected)" in told
+    steps = unusable_steps(done.recorder.events)
+    assert steps == [1, 2, 3, 4]
+    assert "in 4 steps (1, 2, 3, 4)" in unusable_lines(steps)[0]
+    done = run_whole(tmp_path / "b", store, Stubborn(), epochs=1)
+    Progress("train").step(done.state.history[0], done.state)
+    assert "no reply" not in capsys.readouterr().err
+    assert unusable_steps(done.recorder.events) == []

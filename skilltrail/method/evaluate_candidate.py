@@ -16,7 +16,7 @@ from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.method.gate import ORDER, Gate, GateRule, Verdict, gate_order, recorded
 from skilltrail.method.rollout import Rollout, by_item, mean_score, scored, with_shortfall
-from skilltrail.method.run import Best, Run, State
+from skilltrail.method.run import Best, Rejection, Run, State
 from skilltrail.method.update import Built
 from skilltrail.optimizers.protocol import StepRecord
 
@@ -69,6 +69,10 @@ async def evaluate_candidate(
         counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
     )
     state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
+    if verdict.verdict == "rejected":
+        why = Rejection(gate_seq, state.digest, mean_of(run.gate_rule, state.scores))
+        digest = text_digest(built.candidate.text)
+        state = replace(state, rejected=dict(state.rejected) | {digest: why})
     if verdict.verdict != "accepted":
         return state, record
     return _accept(run, state, built, record, by_item(rollouts), gate_seq, tokens), record

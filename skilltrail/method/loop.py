@@ -74,8 +74,7 @@ async def take_step(run: Run, state: State, step: Step) -> State:
     built = await make_candidate(run, state, view, merged, edits, notes)
     record = with_candidate(record, merged, edits, built.candidate.results)
     if not built.usable:
-        reason = "; ".join(built.faults) if built.faults else "no edit took effect"
-        return end_step(run, state, record, reason)
+        return end_step(run, state, record, built.reason)
 
     state, record = await evaluate_candidate(run, state, built, record)
     return end_step(run, state, record, "")
@@ -215,6 +214,7 @@ def with_candidate(
 
 def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
     """Record the end of a step and make the log durable."""
+    counts = dict(record.counts) | {"replies_rejected": replies_rejected(run)}
     run.history.append(
         "step.ended",
         {
@@ -222,11 +222,12 @@ def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
             "step": record.step,
             "result": record.verdict,
             "reason": reason,
-            "counts": dict(record.counts) | {"replies_rejected": replies_rejected(run)},
+            "counts": counts,
             "version": state.version,
         },
     )
     run.history.flush()
+    record = replace(record, counts=counts)
     run.say(record, state)
     return replace(
         state,

@@ -99,6 +99,15 @@ class Best:
 
 
 @dataclass(frozen=True)
+class Rejection:
+    """A verdict against a text: its event, and the skill that it was measured against."""
+
+    event: int
+    current: str
+    mean: Fraction | None
+
+
+@dataclass(frozen=True)
 class State:
     """What a step starts from.
 
@@ -109,6 +118,7 @@ class State:
         pool: latest observation of every train item rolled out so far.
         tally: how many steps ended in each way.
         stalled: steps since the last acceptance.
+        rejected: what was rejected so far, by the text's digest.
         epoch_skill: the skill at the end of the epoch before ("" in the first).
         guidance_fate: how the last slow update fared: a verdict, or "".
         meta_skill: the optimizer-side memory.
@@ -123,6 +133,7 @@ class State:
     history: tuple[StepRecord, ...] = ()
     tally: Mapping[str, int] = field(default_factory=dict)
     stalled: int = 0
+    rejected: Mapping[str, Rejection] = field(default_factory=dict)
     epoch_skill: str = ""
     guidance_fate: str = ""
     meta_skill: str = ""

@@ -65,7 +65,8 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
         source="slow_update",
     )
     if not built.usable:
-        return replace(state, guidance_fate="no_change")
+        fate = "no_change" if built.rejected_before is None else "rejected"
+        return replace(state, guidance_fate=fate)
     state, record = await evaluate_candidate(
         run,
         state,

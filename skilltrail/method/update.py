@@ -17,6 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from skilltrail.core.canon import text_digest
+from skilltrail.core.score import exact_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
 from skilltrail.method.reflect import reject_reply
@@ -39,17 +40,28 @@ class Build(Protocol):
 
 @dataclass(frozen=True)
 class Built:
-    """A recorded candidate. `event` is the sequence number of its `candidate.built`."""
+    """A recorded candidate. `event` is the sequence number of its `candidate.built`.
+
+    `rejected_before` is that of the verdict against the same text, which still holds.
+    """
 
     candidate: Candidate
     faults: tuple[str, ...]
     patch: str
     event: int
+    rejected_before: int | None = None
 
     @property
     def usable(self) -> bool:
-        """True when it differs from its parent and is a well-formed document."""
-        return self.candidate.changed and not self.faults
+        """True when it is a well-formed document that nobody has judged yet."""
+        return self.candidate.changed and not self.faults and self.rejected_before is None
+
+    @property
+    def reason(self) -> str:
+        """Why it is not usable, in words."""
+        if self.rejected_before is not None:
+            return f"the same text was rejected before (event {self.rejected_before})"
+        return "; ".join(self.faults) if self.faults else "no edit took effect"
 
 
 async def make_candidate(
@@ -121,6 +133,7 @@ def record_candidate(
     frontmatter: str | None = None,
 ) -> Built:
     """Record a candidate with its faults; the whole text too, where a diff is no edit."""
+    before = rejected_before(run, state, text_digest(candidate.text), source)
     faults = candidate.faults + _too_long(run, candidate)
     event = run.history.append(
         "candidate.built",
@@ -140,9 +153,26 @@ def record_candidate(
             "reply": reply,
             **({} if mode == "patch" else {"text": candidate.text}),
             **({} if frontmatter is None else {"frontmatter": frontmatter}),
+            **({} if before is None else {"rejected_before": before}),
         },
     )
-    return Built(candidate, faults, patch, event.seq)
+    return Built(candidate, faults, patch, event.seq, before)
+
+
+def rejected_before(run: Run, state: State, digest: str, source: str) -> int | None:
+    """Return the event of the verdict against this text, where it holds for the current skill.
+
+    It does for the skill that it was measured against, and under the rule `strict` for any
+    whose mean is no lower. What is forced is not judged, so nothing holds it up.
+    """
+    found, rule = state.rejected.get(digest), run.gate_rule
+    forced = source == "slow_update" and run.params.slow_update.mode == "force"
+    if found is None or forced:
+        return None
+    now = exact_mean(rule.value(score) for score in state.scores.values())
+    holds = now is not None and found.mean is not None and now >= found.mean
+    same = found.current == state.digest
+    return found.event if same or (rule.rule == "strict" and holds) else None
 
 
 def _patch_id(merged: Patch | None, notes: Edit | None) -> str:

@@ -98,6 +98,9 @@ class Progress:
         saved = record.counts.get("saved", 0)
         if saved:
             line += f", {saved} rollouts saved by early stopping"
+        unusable = record.counts.get("replies_rejected", 0)
+        if unusable and not record.counts.get("patches", 0):
+            line += f"; no reply of the optimizer could be used ({unusable} rejected)"
         say(line)
         if self._total is not None:
             unasked = (self._gate_items - record.counts.get("judged", 0)) * self._repeats

@@ -7,7 +7,7 @@ result `invalid` when the edits are applied, so that rows and proposals always a
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +53,16 @@ def edit_from_untrusted(value: object) -> Edit | Unusable:
         return Unusable(str(error), op=_said(value, "op"), target=_said(value, "target"))
 
 
+def same_word(word: str, words: Iterable[str]) -> str | None:
+    """Return the one of `words` that is `word` but for case, blanks and hyphens, or None."""
+    found = [known for known in words if _bare(known) == _bare(word)]
+    return found[0] if len(found) == 1 else None
+
+
+def _bare(word: str) -> str:
+    return re.sub(r"[\W_]", "", word.casefold())
+
+
 class _Unreadable(Exception):
     """Why a JSON object is no edit."""
 
@@ -64,7 +74,9 @@ def _edit(value: Mapping[Any, Any]) -> Edit:
             f"names_a_file: an edit changes the skill document and no file; remove {named!r}"
         )
     op = value.get("op")
+    op = same_word(op, PROPOSED_OPS) if isinstance(op, str) else op
     if op not in PROPOSED_OPS:
+        op = value.get("op")
         found = clean(op)[:40] if isinstance(op, str) else _type(op)
         raise _Unreadable(f"unknown_op: op is one of {', '.join(PROPOSED_OPS)}; found {found}")
     inline = value.get("inline", False)
@@ -84,7 +96,7 @@ def _edit(value: Mapping[Any, Any]) -> Edit:
 
 
 def _names_a_file(key: object) -> bool:
-    return isinstance(key, str) and re.sub(r"[\W_]", "", key.lower()) in _FILE_KEYS
+    return isinstance(key, str) and _bare(key) in _FILE_KEYS
 
 
 def _content(value: Mapping[Any, Any], needed: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -22,6 +23,7 @@ from skilltrail.store.ops import read_ops
 from skilltrail.store.place import Place, find_place
 from skilltrail.store.usage import read_usage
 
+_SHOWN_STEPS = 12
 REMEDY = "`dvc repro` trains, evaluates and reports"
 COMMITTED = (
     "no run was made here: these are the numbers of the run that came with the checkout; "
@@ -65,6 +67,7 @@ def summary(
         *named_lines(scores.get("test", {}).get("metrics", {})),
         f"steps: {scores['steps']} ({scores['accepted']} accepted, {scores['rejected']} "
         f"rejected, {scores['indecisive']} indecisive)",
+        *unusable_lines(told["steps_without_usable_reply"]),
         *paid_lines(told),
         f"early stopping saved {saved['saved']} of {saved['of']} selection rollouts of "
         "rejected candidates",
@@ -84,6 +87,27 @@ def named_lines(metrics: dict[str, dict[str, float]]) -> list[str]:
     return [
         f"test, {skill}: " + ", ".join(f"{name} {mean:.3f}" for name, mean in means.items())
         for skill, means in metrics.items()
+    ]
+
+
+def unusable_steps(training: Iterable[Event]) -> list[int]:
+    """Return the steps in which every reply of the optimizer was thrown away."""
+    ended = [event.data for event in training if event.type == "step.ended"]
+    return [
+        data["step"]
+        for data in ended
+        if data["counts"]["replies_rejected"] and not data["counts"]["patches"]
+    ]
+
+
+def unusable_lines(steps: list[int]) -> list[str]:
+    """Return the line that names the steps in which no reply of the optimizer was of use."""
+    if not steps:
+        return []
+    named = ", ".join(map(str, steps[:_SHOWN_STEPS])) + (", …" if steps[_SHOWN_STEPS:] else "")
+    return [
+        f"no reply of the optimizer could be used in {len(steps)} steps ({named}): "
+        "`skilltrail log` says why"
     ]
 
 
@@ -136,6 +160,7 @@ def summarize(place: Place) -> dict[str, Any]:
             "saved": sum(data["saved"] for data in rejected),
             "of": sum(data["total"] for data in rejected),
         },
+        "steps_without_usable_reply": unusable_steps(training),
         "openings": asdict(openings(evaluations(here), training[-1].id)),
         "made_here": made_here,
         "reproduced": same,

@@ -31,6 +31,7 @@ class Course:
         trial: text of the newest candidate, None before the first.
         seen: the step's events so far, newest last; emptied when a step begins or has ended.
         patches: events that carry patches in this step, by patch id.
+        rejected: digest of each candidate that was rejected, by the event of the verdict.
         ended: how many steps ended in each way, and sums of their counts.
     """
 
@@ -47,6 +48,7 @@ class Course:
         self.seen: list[Event] = []
         self.patches: dict[str, Event] = {}
         self.trial: str | None = None
+        self.rejected: dict[int, str] = {}
         self.ended: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
         self.last: Event | None = None
@@ -73,6 +75,8 @@ class Course:
         if event.type == "skill.versioned" and data["candidate"] is not None:
             self._accept(best=data["best"])
         elif event.type == "gate.judged":
+            if data["verdict"] == "rejected":
+                self.rejected[event.seq] = data["candidate"]
             scored = self.latest("rollouts.scored")
             if scored is not None and scored.data["purpose"] == "selection":
                 self._fall_short(scored.data["items"])

@@ -24,6 +24,7 @@ from skilltrail.optimizers.llm.question import Reading
 from skilltrail.optimizers.llm.replies import quoted
 from skilltrail.skill.document import neutralised, split_lines
 from skilltrail.skill.edit import Edit
+from skilltrail.skill.untrusted import same_word
 
 _NOTE_CHARS = 300
 
@@ -93,6 +94,8 @@ def _failure_types(
         if part is None:
             continue
         item, type = part["item"], part["type"]
+        known = None if type is None else same_word(type, given.types)
+        type = type if known is None else known
         if item not in said:
             kept.dropped.append(f"failures[{number}]: {quoted(item)} was not shown")
         elif type is not None and type not in given.types:

@@ -66,4 +66,4 @@ class Asked(Generic[T]):
         """Return the reason for an answer, with what had to be let pass to read it."""
         if not self.repairs:
             return reason
-        return f"{reason} (read in spite of {', '.join(self.repairs)})".lstrip()
+        return f"{reason} (repaired: {', '.join(self.repairs)})".lstrip()

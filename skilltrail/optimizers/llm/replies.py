@@ -1,6 +1,7 @@
 """From a reply's text to one object that follows our schema, or a fault that says why not.
 
-A reply must hold exactly one object of the asked kind. Its parts (edits, failures, notes) stand
+A reply must hold exactly one object of the asked kind. What it plainly says in another spelling
+is read so (`spelling`). Its parts (edits, failures, notes) stand
 alone: a part that breaks the schema is taken out and named, the others stay. Nothing is
 guessed: no first of several, no number out of "3-5", no bracket put where one is missing.
 
@@ -22,6 +23,7 @@ from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, cleaned
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.llm.scan import scan
+from skilltrail.optimizers.llm.spelling import respelled
 
 _SHOWN_CHARS = 300
 _SHOWN_FAULTS = 12
@@ -73,14 +75,15 @@ def read_object(text: str, schema: str) -> Found | Fault:
     if any(sentence.startswith(("unfinished", "open_reasoning")) for sentence in found.broken):
         return _fault(found.broken[-1])
     objects = {canonical(value): value for value in cleaned(found.objects)}
-    judged = [(value, _errors(value, schema)) for value in objects.values()]
-    usable = [(value, errors) for value, errors in judged if not _outside_parts(errors)]
+    read = [respelled(value, schemas.load(f"replies/{schema}")) for value in objects.values()]
+    judged = [(value, _errors(value, schema), done) for value, done in read]
+    usable = [one for one in judged if not _outside_parts(one[1])]
     if len(usable) > 1:
         what = "the final object alone, without a draft or an example"
         return Fault("multiple_objects", f"{len(usable)} objects fit; send {what}")
     if usable:
-        value, errors = usable[0]
-        return Found(*_without_broken_parts(value, errors), repairs=tuple(found.repairs))
+        value, errors, done = usable[0]
+        return Found(*_without_broken_parts(value, errors), repairs=(*found.repairs, *done))
     if judged:
         return Fault("wrong_shape", "; ".join(_sentences(_outside_parts(judged[0][1]))))
     if found.broken:

@@ -30,6 +30,9 @@ def check_candidate(event: Event, course: Course, tags: Tags) -> Iterator[Fault]
     if course.broken is not None:
         return
     yield from differing(event, {"parent": text_digest(course.skill)})
+    before = data.get("rejected_before")
+    if before is not None and course.rejected.get(before) != data["candidate"]:
+        yield Fault.of(event, "rejected_before", before, "a verdict against the same text")
     if not tags.knows(data["rule"], APPLY, REWRITE):
         return
     ids = [result["edit"] for result in data["results"]]

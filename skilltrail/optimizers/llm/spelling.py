@@ -1,0 +1,72 @@
+"""What a reply plainly says in another spelling: `"Append"`, `"insert-after"`, `"3"` for 3.
+
+Only what can mean one thing is read so, by the schema: a word of a closed list or a key in
+other case, hyphens or blanks; an entry of a ranking written as a text of digits; an id written
+as a number; one text where a list of texts is asked for. What was done is told, and recorded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from skilltrail.skill.untrusted import same_word
+
+SPELLING, DIGITS, SINGLE = "spelling", "digits", "single_text"
+_DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
+
+
+def respelled(value: Any, schema: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
+    """Return the JSON value as the schema spells it, and what was done, in order of name."""
+    done: set[str] = set()
+    return _read(value, schema, done), tuple(sorted(done))
+
+
+def _read(value: Any, schema: Mapping[str, Any], done: set[str]) -> Any:
+    types = schema.get("type", ())
+    types = (types,) if isinstance(types, str) else tuple(types)
+    if isinstance(value, Mapping):
+        return _object(value, schema.get("properties", {}), done)
+    of_texts = schema.get("items", {}).get("type") == "string"
+    if isinstance(value, str) and of_texts and "string" not in types:
+        done.add(SINGLE)
+        value = [value]
+    if isinstance(value, list):
+        return [_entry(part, schema.get("items", {}), done) for part in value]
+    if isinstance(value, str):
+        return _word(value, schema, done)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    if is_number and schema.get("type") == "string":
+        done.add(DIGITS)
+        return str(value)
+    return value
+
+
+def _object(
+    value: Mapping[str, Any], properties: Mapping[str, Any], done: set[str]
+) -> dict[str, Any]:
+    read: dict[str, Any] = {}
+    for key, part in value.items():
+        known = None if key in properties else same_word(key, properties)
+        if known is not None and known not in value and known not in read:
+            done.add(SPELLING)
+            key = known
+        read[key] = _read(part, properties.get(key, {}), done)
+    return read
+
+
+def _entry(value: Any, schema: Mapping[str, Any], done: set[str]) -> Any:
+    """Read an entry of a list; the one number of a budget is asked for again instead."""
+    if isinstance(value, str) and schema.get("type") == "integer" and _DIGITS.fullmatch(value):
+        done.add(DIGITS)
+        return int(value)
+    return _read(value, schema, done)
+
+
+def _word(value: str, schema: Mapping[str, Any], done: set[str]) -> str:
+    words = [word for word in schema.get("enum", ()) if isinstance(word, str)]
+    if value not in words and (known := same_word(value, words)) is not None:
+        done.add(SPELLING)
+        return known
+    return value
