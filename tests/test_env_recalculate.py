@@ -13,7 +13,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from skilltrail.envs.spreadsheet.bench import Bench
+from skilltrail.envs.spreadsheet.case_runner import CaseRunner
 from skilltrail.envs.spreadsheet.judge import judge_case
 from skilltrail.envs.spreadsheet.recalculate import Recalculator
 from skilltrail.sandbox.choose import open_sandbox, why_not
@@ -49,8 +49,8 @@ def value(raw: bytes, cell: str = "C1") -> Any:
 def after(code: str, *inputs: bytes, enabled: bool = True) -> dict[str, Any]:
     """Run code on workbooks and return what is kept for the scorer."""
     sandbox = open_sandbox("bubblewrap")
-    bench = Bench(sandbox, inputs, "C1", Recalculator(sandbox, enabled), 30, 60)
-    return asyncio.run(bench.all_cases(code))
+    runner = CaseRunner(sandbox, inputs, "C1", Recalculator(sandbox, enabled), 30, 60)
+    return asyncio.run(runner.all_cases(code))
 
 
 def recalculated(**books: bytes) -> dict[str, bytes]:

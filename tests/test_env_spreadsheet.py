@@ -21,7 +21,7 @@ from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Where
-from skilltrail.envs.spreadsheet.bench import Bench
+from skilltrail.envs.spreadsheet.case_runner import CaseRunner
 from skilltrail.envs.spreadsheet.compare import from_json, same
 from skilltrail.envs.spreadsheet.env import Spreadsheet, SpreadsheetLimits, SpreadsheetParams
 from skilltrail.envs.spreadsheet.judge import case_scores, judge_case
@@ -604,7 +604,7 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
 @needs_bubblewrap
 def test_hostile_outputs_are_read_in_the_sandbox_and_harm_nobody() -> None:
     sandbox = open_sandbox("bubblewrap")
-    bench = Bench(sandbox, [], "A1", Recalculator(sandbox, False), 9, 9)
+    runner = CaseRunner(sandbox, [], "A1", Recalculator(sandbox, False), 9, 9)
     books = {
         "a": zip_bomb(),
         "b": entity_bomb(),
@@ -612,7 +612,7 @@ def test_hostile_outputs_are_read_in_the_sandbox_and_harm_nobody() -> None:
         "d": with_external_link(),
         "e": book([["fine"]]),
     }
-    found = asyncio.run(bench.read(books))
+    found = asyncio.run(runner.read(books))
     assert [found[name].get("fault") for name in "abc"] == ["unreadable_output"] * 3
     assert found["d"]["parts"] == [{"Stock": ["Item"]}]
     assert found["e"]["parts"] == [{"Stock": ["fine"]}]

@@ -20,7 +20,7 @@ from skilltrail.core.errors import (
 )
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS
-from skilltrail.data.freeze import SplitReport, data_warnings, split
+from skilltrail.data.freeze import SplitReport, look_at_items, split
 from skilltrail.data.splits import FOLDER, read_manifest, read_split
 from skilltrail.envs.textqa.env import TextQa, TextQaParams
 from skilltrail.params.fields import Data, Limit, Params
@@ -119,7 +119,7 @@ def test_three_items_are_an_error_that_says_the_minimum(tmp_path: Path) -> None:
 def test_a_group_key_keeps_the_rows_of_a_document_together(tmp_path: Path) -> None:
     rows = [{**record, "doc": f"D{k % 40}"} for k, record in enumerate(toy_records(120))]
     write_jsonl(tmp_path / "data/toy/items.jsonl", rows)
-    assert [w.kind for w in data_warnings(params(), TOY, tmp_path)] == ["group_candidate"]
+    assert [w.kind for w in look_at_items(params(), TOY, tmp_path)[1]] == ["group_candidate"]
     report = run(tmp_path, group_key="doc")
     docs = [{item.group for item in read_split(tmp_path, name)} for name in SPLITS]
     assert sum(map(len, docs)) == 40
@@ -453,8 +453,8 @@ def test_contexts_that_the_agent_is_not_shown_whole_are_warned_about(tmp_path: P
     path = tmp_path / "data/textqa/items.jsonl"
     path.parent.mkdir(parents=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    [warning] = data_warnings(params(), env, tmp_path)
+    [warning] = look_at_items(params(), env, tmp_path)[1]
     assert warning.kind == "cut_context"
     assert warning.message.startswith("2 items have a context of more than 20 characters")
     assert "(1 of them have their answer only beyond)" in warning.message
-    assert data_warnings(params(), TextQa(), tmp_path) == []
+    assert look_at_items(params(), TextQa(), tmp_path)[1] == []

@@ -21,7 +21,7 @@ NOTHING = "data/none"  # the default of both params: DVC cannot track an empty p
 # What each split may be called in a ready-made folder: ours first, then other projects' words.
 NAMES: Mapping[str, tuple[str, ...]] = {
     "train": ("train",),
-    "selection": ("selection", "val", "validation", "valid_seen"),
+    "selection": ("selection", "val", "valid", "validation", "dev", "valid_seen"),
     "test": ("test", "valid_unseen"),
 }
 

@@ -13,8 +13,8 @@ from typing import Any
 
 from skilltrail.core.item import SPLITS, Item
 from skilltrail.data.assign import assign, limited, parse_ratio
-from skilltrail.data.find import Source, find_source
-from skilltrail.data.load import Loaded, load_items
+from skilltrail.data.find import find_source
+from skilltrail.data.load import Loaded, Reading, read_items
 from skilltrail.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
 from skilltrail.data.splits import manifest_of, write_splits
 from skilltrail.data.suspect import DataWarning, cut_contexts, warnings_for
@@ -78,25 +78,20 @@ def frozen(
         DataError, ParamError: as `split`.
     """
     data = params.data
-    source, loaded = _load(data, environment, root)
-    if source.ready_made:
-        splits = {one.item.id: one.split for one in loaded}
-    else:
-        splits = assign(loaded, parse_ratio(data.ratio), data.split_seed)
-    found = overlaps(loaded, splits)
+    reading, splits = _read(data, environment, root)
+    found = overlaps(reading.items, splits)
     if not data.allow_overlap:
-        refuse_overlaps(found, loaded)
-    chosen = _chosen(loaded, splits, data)
+        refuse_overlaps(found, reading.items)
+    chosen = _chosen(reading.items, splits, data)
     warnings = [
-        *warnings_for(loaded, data.group_key),
-        *cut_contexts(loaded, environment),
+        *_warnings(reading, environment, data),
         *_size_warnings(chosen, splits, data),
     ]
     limits = (data.limit.train, data.limit.selection, data.limit.test)
-    drawn = not source.ready_made or any(limit > 0 for limit in limits)
+    drawn = not reading.assigned or any(limit > 0 for limit in limits)
     about = {
         "env": environment.name,
-        "how": "ready-made" if source.ready_made else f"ratio {data.ratio}",
+        "how": "ready-made" if reading.assigned else f"ratio {data.ratio}",
         "split_seed": data.split_seed if drawn else None,
         "group_key": data.group_key,
         "allow_overlap": data.allow_overlap,
@@ -104,6 +99,8 @@ def frozen(
         "overlaps": [overlap.to_json() for overlap in found],
         "warnings": [warning.to_json() for warning in warnings],
     }
+    if reading.apart:
+        about["set_apart"] = [one.to_json() for one in reading.apart]
     report = SplitReport(manifest_of(chosen, about), tuple(warnings), tuple(found))
     return report, chosen, about
 
@@ -114,28 +111,40 @@ def split_sizes(params: Params, environment: Environment, root: Path) -> dict[st
     Raises:
         DataError, ParamError: as `split`.
     """
-    source, loaded = _load(params.data, environment, root)
-    if source.ready_made:
-        splits = {one.item.id: one.split for one in loaded}
-    else:
-        splits = assign(loaded, parse_ratio(params.data.ratio), params.data.split_seed)
-    chosen = _chosen(loaded, splits, params.data)
+    reading, splits = _read(params.data, environment, root)
+    chosen = _chosen(reading.items, splits, params.data)
     return {name: len(chosen[name]) for name in SPLITS}
 
 
-def data_warnings(params: Params, environment: Environment, root: Path) -> list[DataWarning]:
-    """Return what a person should look at in the items, without writing anything.
+def look_at_items(
+    params: Params, environment: Environment, root: Path
+) -> tuple[Reading, list[DataWarning]]:
+    """Return the items and what a person should look at in them, without writing anything.
 
     Raises:
         DataError, ParamError: as `split`, where the items cannot be read.
     """
-    _, loaded = _load(params.data, environment, root)
-    return warnings_for(loaded, params.data.group_key) + cut_contexts(loaded, environment)
+    reading = _items(params.data, environment, root)
+    return reading, _warnings(reading, environment, params.data)
 
 
-def _load(data: Data, environment: Environment, root: Path) -> tuple[Source, list[Loaded]]:
+def _items(data: Data, environment: Environment, root: Path) -> Reading:
     source = find_source(root, environment.name, data.path, data.split_dir)
-    return source, load_items(source, environment, root, data.group_key)
+    return read_items(source, environment, root, data.group_key)
+
+
+def _read(data: Data, environment: Environment, root: Path) -> tuple[Reading, dict[str, str]]:
+    """Return the items, and the split of each by its id."""
+    reading = _items(data, environment, root)
+    if reading.assigned:
+        return reading, {one.item.id: one.split for one in reading.items}
+    return reading, assign(reading.items, parse_ratio(data.ratio), data.split_seed)
+
+
+def _warnings(reading: Reading, environment: Environment, data: Data) -> list[DataWarning]:
+    apart = [DataWarning("set_apart", reading.told_apart())] if reading.apart else []
+    found = warnings_for(reading.items, data.group_key)
+    return apart + found + cut_contexts(reading.items, environment)
 
 
 def _chosen(

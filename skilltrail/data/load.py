@@ -1,14 +1,17 @@
-"""From records to items: ids as strings, groups, and no id twice.
+"""From records to items: names of fields, ids, groups, no id twice, and items worth asking.
 
-An id is a string from here on, so 1 and "1" are the same item and a duplicate. The group that
-must not be torn apart is what `data.group_key` names, or else what the environment says, or
-else the record's own `group`.
+An id is a string from here on, so 1 and "1" are the same item and a duplicate; where no record
+of a file has one, ids are made from what the agent sees. The group that must not be torn apart
+is what `data.group_key` names, or else what the environment says, or else the record's own
+`group`. Items that break the contract (`envs.item_contract`) are set apart and told.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +21,14 @@ from skilltrail.core.item import Item
 from skilltrail.data.find import Source, shown
 from skilltrail.data.read import read_records
 from skilltrail.data.record import Record
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.data.split_field import split_field
+from skilltrail.envs.item_contract import item_fault
+from skilltrail.envs.kit.fields import declares_empty
+from skilltrail.envs.protocol import BrokenItem, Environment, ScoredBy, Where
 
 _GROUP_CHARS = 200  # longer group values (whole contexts) are named by their digest
+_COMMON = ("group", "split", "empty_is_right", "is_impossible")  # fields of any environment
+_SHOWN = 5  # items set apart that a message names; the count is always whole
 
 
 @dataclass(frozen=True)
@@ -44,51 +52,149 @@ class Loaded:
         group = self.item.group
         return ("id", self.item.id) if group is None else ("group", group)
 
+
+@dataclass(frozen=True)
+class SetApart:
+    """An item that is not asked: nobody can pass it, or everybody does."""
+
+    id: str
+    where: Where
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.id!r} ({self.file}, line {self.where.line}): {self.why}"
+
     @property
-    def place(self) -> str:
-        """Return the item's id and place, for messages."""
-        split = f"{self.split}, " if self.split else ""
-        return f"{self.item.id!r} ({split}{self.where.file}, line {self.where.line})"
+    def file(self) -> str:
+        return self.where.file.rpartition("/")[2]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"id": self.id, "file": self.file, "line": self.where.line, "why": self.why}
+
+
+@dataclass
+class Reading:
+    """What the files of a source hold.
+
+    Attributes:
+        unchecked: how many items' contract could not be checked, by what their score needs.
+        assigned: whether each item stands in a split already.
+    """
+
+    items: list[Loaded] = field(default_factory=list)
+    apart: list[SetApart] = field(default_factory=list)
+    unchecked: Counter[ScoredBy] = field(default_factory=Counter)
+    assigned: bool = False
+
+    def told_apart(self) -> str:
+        """Return how many items are set apart, and why, for people."""
+        more = len(self.apart) - _SHOWN
+        return (
+            f"{len(self.apart)} of {len(self.apart) + len(self.items)} items are set apart, "
+            "since their answers cannot be told right from wrong: "
+            + "; ".join(map(str, self.apart[:_SHOWN]))
+            + (f"; and {more} more" if more > 0 else "")
+        )
 
 
 def load_items(
     source: Source, environment: Environment, root: Path, group_key: str | None = None
 ) -> list[Loaded]:
+    """Return the items that `read_items` finds."""
+    return read_items(source, environment, root, group_key).items
+
+
+def read_items(
+    source: Source, environment: Environment, root: Path, group_key: str | None = None
+) -> Reading:
     """Return the items of every file of `source`, in file order.
 
     Raises:
-        DataError: a record is not an item (names file, line and field), or an id stands twice
-            in any files (names both places).
+        DataError: a record is not an item (names file, line and field), an id stands twice in
+            any files (names both places), or no item is left that can be scored.
         ParamError: no record at all has the field `group_key`.
     """
-    loaded: list[Loaded] = []
+    ids = environment.id_fields
+    known = {_bare(name): name for name in (*environment.fields, *ids, *_COMMON)}
+    found = Reading(assigned=source.ready_made)
     for split, path in source.files.items():
-        for record in read_records(path, shown(root, path)):
-            loaded.append(_load(record, split, environment, group_key))
-    if group_key and not any(group_key in one.record for one in loaded):
-        fields = sorted({key for one in loaded for key in one.record})
+        records = [_named(one, known) for one in read_records(path, shown(root, path))]
+        column = None if source.ready_made else split_field(records)
+        found.assigned |= column is not None
+        has_ids = any(name in one.data for one in records for name in ids)
+        for record in records:
+            own = split if column is None else column(record)
+            _load(found, record if has_ids else _with_id(record, environment), own, environment)
+    if not found.items:
+        remedy = "Mend the records, or declare `empty_is_right: true` where that is so"
+        raise DataError("No item is left", found.told_apart(), remedy)
+    if group_key:
+        _group_by(group_key, found.items)
+    refuse_repeated_ids(found.items)
+    return found
+
+
+def _named(record: Record, known: Mapping[str, str]) -> Record:
+    """Return a record with its fields as the environment spells them: `Question`, `doc id`."""
+    data = {}
+    for key, value in record.data.items():
+        name = known.get(_bare(key), key)
+        # A field that stands there as it should is not overwritten by one that looks like it.
+        data[key if name in record.data else name] = value
+    return Record(data, record.where)
+
+
+def _bare(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _with_id(record: Record, environment: Environment) -> Record:
+    """Return a record with an id made from what the agent sees, so that gold may change."""
+    name = environment.id_fields[0]
+    try:
+        item = environment.parse({**record.data, name: "?"}, record.where)
+        id = f"content:{text_digest(environment.content(item))[:16]}"
+    except BrokenItem:  # told when it is read
+        id = f"line:{record.where.line}"
+    return Record({**record.data, name: id}, record.where)
+
+
+def _load(found: Reading, record: Record, split: str, environment: Environment) -> None:
+    data, where = dict(record.data), record.where
+    name = next((n for n in environment.id_fields if data.get(n) is not None), "id")
+    if isinstance(data.get("id"), int) and not isinstance(data["id"], bool):
+        data["id"] = str(data["id"])
+    try:
+        item = environment.parse(data, where)
+        if not isinstance(item.id, str) or not item.id.strip():
+            raise where.error("id", f"{item.id!r}", "Give the item an id of its own")
+        known = environment.known_answers(item)
+    except BrokenItem as error:
+        found.apart.append(SetApart(str(data.get(name)), where, error.found))
+        return
+    group = _group(data.get("group"), "group", where) if item.group is None else item.group
+    item = replace(item, group=group, place=str(where))
+    fault = item_fault(environment, item, known, empty_is_right=declares_empty(data))
+    if fault is not None:
+        found.apart.append(SetApart(item.id, where, fault))
+        return
+    if known.unchecked is not None:
+        found.unchecked[known.unchecked] += 1
+    found.items.append(Loaded(item, data, where, split, environment.content(item)))
+
+
+def _group_by(key: str, loaded: list[Loaded]) -> None:
+    """Give each item the group that a field of its record names."""
+    if not any(key in one.record for one in loaded):
+        fields = sorted({name for one in loaded for name in one.record})
         raise ParamError(
-            f"data.group_key: {group_key}",
+            f"data.group_key: {key}",
             f"no record has that field; there are {', '.join(fields)}",
             "Name one of these fields, or leave data.group_key empty",
         )
-    refuse_repeated_ids(loaded)
-    return loaded
-
-
-def _load(record: Record, split: str, environment: Environment, key: str | None) -> Loaded:
-    data = dict(record.data)
-    id = data.get("id")
-    if isinstance(id, int) and not isinstance(id, bool):
-        data["id"] = str(id)
-    item = environment.parse(data, record.where)
-    if not isinstance(item.id, str) or not item.id.strip():
-        raise record.where.error("id", f"{item.id!r}", "Give the item an id of its own")
-    if key:
-        item = replace(item, group=_group(data.get(key), key, record.where))
-    elif item.group is None:
-        item = replace(item, group=_group(data.get("group"), "group", record.where))
-    return Loaded(item, data, record.where, split, environment.content(item))
+    for at, one in enumerate(loaded):
+        group = _group(one.record.get(key), key, one.where)
+        loaded[at] = replace(one, item=replace(one.item, group=group))
 
 
 def _group(value: Any, key: str, where: Where) -> str | None:
@@ -113,7 +219,6 @@ def refuse_repeated_ids(loaded: Iterable[Loaded]) -> None:
         if other is not one:
             raise DataError(
                 f"Id {one.item.id!r} stands twice",
-                f"{other.where.file}, line {other.where.line} and "
-                f"{one.where.file}, line {one.where.line}",
+                f"{other.where} and {one.where}",
                 "Ids are compared as text (1 is '1'); give each item its own, or remove one",
             )

@@ -31,7 +31,8 @@ def questions(article: Mapping[str, Any], where: Where) -> Iterator[dict[str, An
         context = _field(paragraph, "context", str, where)
         for question in _field(paragraph, "qas", list, where):
             answers = _field(question, "answers", list, where)
-            yield {
+            nothing = {"is_impossible": True} if question.get("is_impossible") is True else {}
+            yield nothing | {
                 "id": _field(question, "id", (str, int), where),
                 "question": _field(question, "question", str, where),
                 "context": context,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from skilltrail.core.item import Item
 from skilltrail.data.load import Loaded
 from skilltrail.data.overlap import normalised
+from skilltrail.data.split_field import OTHERS, SPLIT_OF, said
 from skilltrail.envs.protocol import Environment
 
 _EXAMPLES = 3  # ids shown in a message; the counts are always whole
@@ -30,7 +31,7 @@ class DataWarning:
 def warnings_for(loaded: list[Loaded], group_key: str | None = None) -> list[DataWarning]:
     """Return what a person should look at, whatever the splits; the same for any file order."""
     ordered = sorted(loaded, key=lambda one: one.item.id)
-    found = [_ids_alike(ordered), _repeated_content(ordered)]
+    found = [_ids_alike(ordered), _repeated_content(ordered), _split_unread(ordered)]
     if not group_key:
         found += _group_candidates(ordered)
     return [warning for warning in found if warning is not None]
@@ -61,6 +62,22 @@ def _repeated_content(loaded: list[Loaded]) -> DataWarning | None:
         "repeated_content",
         f"{len(sets)} contents stand in more than one item, such as "
         f"{' and '.join(repr(id) for id in sets[0][:_EXAMPLES])}; they weigh double",
+    )
+
+
+def _split_unread(loaded: list[Loaded]) -> DataWarning | None:
+    """Return a warning where another field than `split` names splits and the ratio decides."""
+    named = {
+        name: {said(one.record, name) for one in loaded}
+        for name in OTHERS
+        if not loaded[0].split and all(said(one.record, name) in SPLIT_OF for one in loaded)
+    }
+    told = "; ".join(f"{name}: {', '.join(sorted(words))}" for name, words in named.items())
+    if not told:
+        return None
+    return DataWarning(
+        "split_unread",
+        f"a field names splits ({told}), and not all three; data.ratio decides",
     )
 
 

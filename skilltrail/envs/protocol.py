@@ -10,7 +10,8 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,13 +33,16 @@ class Where:
     file: str
     line: int
 
+    def __str__(self) -> str:
+        return f"{self.file}, line {self.line}"
+
     def error(self, field: str, found: str, remedy: str) -> DataError:
         """Return the error that names file, line and field."""
-        return DataError(f"{self.file}, line {self.line}, field {field!r}", found, remedy)
+        return DataError(f"{self}, field {field!r}", found, remedy)
 
     def broken(self, field: str, found: str, remedy: str) -> BrokenItem:
         """Return the error that sets this one record apart and lets the others be read."""
-        return BrokenItem(f"{self.file}, line {self.line}, field {field!r}", found, remedy)
+        return BrokenItem(f"{self}, field {field!r}", found, remedy)
 
 
 class BrokenItem(DataError):
@@ -58,6 +62,30 @@ class MissingDependency:
     needed: bool = True
 
 
+class ScoredBy(str, Enum):
+    """What a score is computed from, besides the item and its gold."""
+
+    ANSWER = "the answer"
+    RUN = "a run"
+    JUDGE = "a judge"
+    FUNCTION = "a function of its author"
+
+
+@dataclass(frozen=True)
+class KnownAnswers:
+    """Answers to an item whose scores are known before anybody is asked.
+
+    Attributes:
+        right: what must score 1; () where nothing is known to, as with a pattern.
+        idle: what must score 0, by what messages call it.
+        unchecked: what the score needs, where it is no pure function of gold and answer.
+    """
+
+    right: tuple[Trajectory, ...] = ()
+    idle: Mapping[str, Trajectory] = field(default_factory=dict)
+    unchecked: ScoredBy | None = None
+
+
 class Environment(ABC):
     """One benchmark.
 
@@ -68,6 +96,7 @@ class Environment(ABC):
     name: ClassVar[str]
     version: ClassVar[str]
     fields: ClassVar[tuple[str, ...]] = ()  # of a record, as `parse` spells them
+    scored_by: ClassVar[ScoredBy] = ScoredBy.FUNCTION
     runs_software: ClassVar[bool] = False  # in rollouts, besides the model
     id_fields: ClassVar[tuple[str, ...]] = ("id",)  # the first that is there is the id
     Params: ClassVar[type]  # a frozen dataclass with defaults
@@ -103,6 +132,20 @@ class Environment(ABC):
     def most_calls(self) -> int:
         """Return how often one rollout calls the target at most, failed calls apart."""
         return 1
+
+    def known_answers(self, item: Item) -> KnownAnswers:
+        """Return the answers that the contract of items is checked with (`item_contract`)."""
+        if self.needs_judge(item):
+            return KnownAnswers(unchecked=ScoredBy.JUDGE)
+        if self.scored_by is not ScoredBy.ANSWER:
+            return KnownAnswers(unchecked=self.scored_by)
+        right = tuple(Trajectory((), gold) for gold in self.golds(item))
+        return KnownAnswers(right, {"the empty answer": Trajectory((), "")})
+
+    def golds(self, item: Item) -> Sequence[str]:
+        """Return the texts that are right answers; () where they cannot be listed."""
+        reference = self.reference(item)
+        return () if reference is None else (reference,)
 
     def reference(self, item: Item) -> str | None:
         """Return the expected answer for analysts (asked for train items only), or None."""

@@ -17,7 +17,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import InvalidScore, Outcome, Score
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
 from skilltrail.envs.guard import GUARD, Guard, Raised, TimeUp
-from skilltrail.envs.protocol import Environment
+from skilltrail.envs.protocol import BrokenItem, Environment
 from skilltrail.envs.registry import is_foreign
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Model
@@ -52,7 +52,8 @@ def by_rule(
     """Return the score that the environment's own rule gives.
 
     Raises:
-        DataError: the item itself cannot be scored, or what the scorer says is no score.
+        BrokenItem: the item itself cannot be scored.
+        DataError: the scorer raised, or what it says is no score.
     """
     if trajectory.ending in WITHOUT_ANSWER:
         return Score.scored(0.0, 0.0, trajectory.ending)
@@ -62,7 +63,7 @@ def by_rule(
             env, item, f"invalid_score: expected a Score, found {type(score).__name__}"
         )
     if score.outcome is Outcome.INVALID:
-        raise DataError(
+        raise BrokenItem(
             f"{named(item)} cannot be scored", score.reason, "Mend or remove the item"
         )
     return score
@@ -132,7 +133,7 @@ def asked(
             return guard.call(env.name, env.params, hook.__name__, item, trajectory)
         return hook(item, trajectory)
     except TimeUp as error:
-        raise DataError(
+        raise BrokenItem(
             f"{named(item)} cannot be scored",
             f"invalid: {error}",
             "Mend its pattern or its scorer, or remove the item; what was paid for is kept",

@@ -15,7 +15,8 @@ from typing import Any
 
 from skilltrail import __version__
 from skilltrail.core.errors import SkilltrailError
-from skilltrail.data.freeze import data_warnings
+from skilltrail.data.freeze import look_at_items
+from skilltrail.data.load import Reading
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
@@ -163,14 +164,20 @@ def judge_checks(params: Params, workspace: Path) -> Iterator[Check]:
 def data_checks(params: Params, workspace: Path) -> Iterator[Check]:
     """Read the items and say what a person should look at in them."""
     try:
-        warnings = data_warnings(params, environment_of(params), workspace)
+        reading, warnings = look_at_items(params, environment_of(params), workspace)
     except SkilltrailError as error:
         yield Check("items", FAULT, str(error), "Correct the file or the params of `data`")
         return
     for warning in warnings:
         yield Check("items", WARNING, warning.message)
-    if not warnings:
-        yield Check("items", OK, f"the items of {params.env} can be read")
+    found = f"{len(reading.items)} items of {params.env} can be read"
+    yield Check("items", OK, found + not_checked(reading))
+
+
+def not_checked(reading: Reading) -> str:
+    """Return of how many items the contract was not checked, and why; "" of none."""
+    needs = ", ".join(f"{n} by {what.value}" for what, n in sorted(reading.unchecked.items()))
+    return f"; not checked whether gold scores 1 and nothing 0: scored {needs}" if needs else ""
 
 
 def untracked_check(params: Params, root: Path, *, queue: bool) -> Check:

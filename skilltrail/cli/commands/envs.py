@@ -8,11 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from skilltrail.cli.commands.checks import FAULT, OK, Check, software_checks
+from skilltrail.cli.commands.checks import (
+    FAULT,
+    OK,
+    WARNING,
+    Check,
+    not_checked,
+    software_checks,
+)
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.find import NOTHING, find_source, shown
 from skilltrail.data.importing import import_splits, import_tree
-from skilltrail.data.load import load_items
+from skilltrail.data.load import read_items
 from skilltrail.envs.contract.contract import check_contract, parser_of
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.registry import environment_class
@@ -100,8 +107,9 @@ def import_data(
             f"warning: {n} of {done.counts[split]} items of {split} share a source document "
             "with an earlier split; data.allow_overlap=true lets them stand and says so"
         )
-    files = _files_of(env, root, sources)
-    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{files}")
+    more = _files_of(env, root, sources)
+    more += " -S data.allow_overlap=true" if done.shared else ""
+    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{more}")
 
 
 def _files_of(env: str, root: Path, sources: list[Path]) -> str:
@@ -125,11 +133,17 @@ def contract_checks(root: Path, name: str) -> list[Check]:
     checks = [*_file_checks(root, name), *lacking]
     try:
         source = find_source(root, name, NOTHING, NOTHING)
-        loaded = load_items(source, environment, root)
+        reading = read_items(source, environment, root)
+        loaded = reading.items
     except SkilltrailError as error:
         return [*checks, Check(f"{name}: items", FAULT, str(error), "Correct the file")]
     if any(check.verdict == FAULT for check in lacking):  # no rollouts, so nothing to check
         return [*checks, Check(f"{name}: items", OK, f"{len(loaded)} items are read")]
+    if reading.apart:
+        checks.append(Check(f"{name}: items", WARNING, reading.told_apart()))
+    checks.append(
+        Check(f"{name}: contract", OK, f"of {len(loaded)} items{not_checked(reading)}")
+    )
     first = loaded[0]
     parse = parser_of(environment, first.record, first.where)
     if environment.runs_software:

@@ -16,10 +16,10 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
-from skilltrail.envs.kit.fields import ident, optional_text, text, texts
+from skilltrail.envs.kit.fields import accepted, ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -41,14 +41,18 @@ class Template(Environment):
     name: ClassVar[str] = "_template"
     # Raise the number when the agent changes; prompts are counted in by themselves.
     version: ClassVar[str] = versioned("_template/1", PROMPTS, REVIEW)
+    fields: ClassVar[tuple[str, ...]] = (
+        "question", "answers", "task_type",
+    )  # fmt: skip
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = TemplateParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; the agent sees `input` and never `gold`."""
         return Item(
-            id=ident(record, ("id",), where),
+            id=ident(record, self.id_fields, where),
             input={"question": text(record, "question", where)},
-            gold=texts(record, "answers", where),
+            gold=accepted(record, "answers", where),
             task_type=optional_text(record, "task_type", where),
         )
 
@@ -70,12 +74,16 @@ class Template(Environment):
         )
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
-        """Judge by exact match; the reason is one of those in `rules.yaml`."""
+        """Judge by exact match; the reason is one of those in `rules.yaml`. Pure."""
         hard = exact_match(trajectory.answer, item.gold)
         soft = token_f1(trajectory.answer, item.gold)
         if hard:
             return Score.scored(hard, soft, "correct")
         return Score.scored(hard, soft, "wrong" if trajectory.answer else "empty")
+
+    def golds(self, item: Item) -> list[str]:
+        """Return the right answers: each must score 1, and the empty answer 0."""
+        return list(item.gold)
 
     def reference(self, item: Item) -> str | None:
         """Return the expected answer; analysts see it for train items only."""

@@ -33,14 +33,13 @@ from skilltrail.envs.kit import fields
 from skilltrail.envs.kit.asking import system_text, total_usage
 from skilltrail.envs.kit.files import data_folders, file_digest, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, MissingDependency, Where
+from skilltrail.envs.protocol import Environment, MissingDependency, ScoredBy, Where
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.params.knob import knob
 
 _HERE = Path(__file__).parent
 PROMPTS = Prompts(_HERE / "prompts", "chat", "completion")
 _TASK = "Your task is to:"
-_KNOWN = {"id", "group", "gamefile", "problem", "task", "task_type"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +71,10 @@ class Alfworld(Environment):
     name: ClassVar[str] = "alfworld"
     version: ClassVar[str] = versioned("alfworld/1", PROMPTS)
     runs_software: ClassVar[bool] = True
+    fields: ClassVar[tuple[str, ...]] = (
+        "id", "group", "gamefile", "problem", "task", "task_type",
+    )  # fmt: skip
+    scored_by: ClassVar[ScoredBy] = ScoredBy.RUN
     Params: ClassVar[type] = AlfworldParams
 
     def __init__(
@@ -84,14 +87,14 @@ class Alfworld(Environment):
         """Return the item of one record; its game file must be there."""
         name, path, task = find_game(record, self._folders, where)
         return Item(
-            id=fields.ident(record, ("id",), where),
+            id=fields.ident(record, self.id_fields, where),
             input={"game": file_digest(path), "task": task},
             gold="won",
             group=fields.optional_text(record, "group", where),
             task_type=task_type_of(record, name, where),
             extra={
                 "file": name,
-                **{key: value for key, value in record.items() if key not in _KNOWN},
+                **{key: value for key, value in record.items() if key not in self.fields},
             },
         )
 

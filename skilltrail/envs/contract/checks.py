@@ -9,7 +9,6 @@ from typing import Any
 
 from skilltrail.core.canon import canonical
 from skilltrail.core.item import Item
-from skilltrail.core.score import Outcome
 from skilltrail.core.trajectory import ENDINGS, Trajectory
 from skilltrail.envs.contract.fakes import (
     SENTINEL,
@@ -23,8 +22,10 @@ from skilltrail.envs.contract.fakes import (
     run_and_asked,
     useful_models,
 )
+from skilltrail.envs.item_contract import item_fault
 from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.envs.protocol import Environment, case_of
+from skilltrail.envs.scoring import by_rule
 from skilltrail.models.errors import ModelError, Transient
 from skilltrail.models.protocol import Reply, Request
 
@@ -135,12 +136,7 @@ def check_scores(environment: Environment, items: Sequence[Item]) -> str:
         for trajectory in _trajectories(environment, item):
             if case_of(environment, item, trajectory) is not None:
                 continue  # a model's to judge
-            score = environment.score(item, trajectory)
-            require(
-                score.outcome is Outcome.SCORED,
-                f"item {item.id!r}: outcome {score.outcome.value} ({score.reason})",
-                "An unusable answer scores 0 with its reason; `invalid` is for broken items",
-            )
+            score = by_rule(environment, item, trajectory)
             require(bool(score.reason), "a score without a reason", "Say why in one word")
             for name, value in metric_means(environment, [(item, trajectory)]).items():
                 require(0 <= value <= 1, f"metric {name} is {value}", "Keep it in [0, 1]")
@@ -183,16 +179,17 @@ def check_lessons(environment: Environment, items: Sequence[Item]) -> str:
     return f"{len(environment.catalogue.types)} failure types, {made} worked examples"
 
 
-def check_reference(environment: Environment, items: Sequence[Item]) -> str:
-    """Check that the reference, taken as an answer, is right wherever there is one."""
-    n_right = 0
-    for item in items:
-        reference = environment.reference(item)
-        if reference is None or environment.needs_judge(item):
-            continue
-        require(isinstance(reference, str), "a reference is no text", "Return str or None")
-        n_right += environment.score(item, _answered(reference)).hard == 1.0
-    return f"{n_right} of {len(items)} references score 1 as answers"
+def check_known(environment: Environment, items: Sequence[Item]) -> str:
+    """Check the contract of items where their scores follow from gold and answer."""
+    known = [(item, environment.known_answers(item)) for item in items]
+    for item, answers in known:
+        fault = item_fault(environment, item, answers)
+        require(fault is None, f"item {item.id!r}: {fault}", "Mend the item, or its scorer")
+    unchecked = [one.unchecked.value for _, one in known if one.unchecked is not None]
+    if unchecked:
+        return f"not checked of {len(unchecked)} of {len(items)}: scored by {unchecked[0]}"
+    n_right = sum(bool(answers.right) for _, answers in known)
+    return f"{n_right} golds of {len(items)} score 1, doing nothing scores 0"
 
 
 def check_failures(environment: Environment, item: Item) -> str:
@@ -257,10 +254,6 @@ def _swapped(gold: Any) -> Any:
     if isinstance(gold, Mapping):
         return {key: _swapped(value) for key, value in gold.items()}
     return [_swapped(value) for value in gold]
-
-
-def _answered(text: str) -> Trajectory:
-    return Trajectory((), text)
 
 
 def _trajectories(environment: Environment, item: Item) -> Iterator[Trajectory]:

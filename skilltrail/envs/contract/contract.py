@@ -15,6 +15,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.item import Item
 from skilltrail.envs.contract import checks
 from skilltrail.envs.contract.fakes import Broken
+from skilltrail.envs.contract.reasons import check_reasons
 from skilltrail.envs.protocol import Environment, Where
 
 # What foreign code raises when it is broken; each is a finding.
@@ -56,7 +57,8 @@ def check_contract(
         ("scores", lambda: checks.check_scores(environment, items)),
         ("judge", lambda: checks.check_cases(environment, items)),
         ("lessons", lambda: checks.check_lessons(environment, items)),
-        ("reference", lambda: checks.check_reference(environment, items)),
+        ("gold and nothing", lambda: checks.check_known(environment, items)),
+        ("reasons", lambda: check_reasons(environment, items)),
         ("failures", lambda: checks.check_failures(environment, items[0])),
         ("limits", lambda: checks.check_limits(environment, items[0])),
     ]

@@ -20,13 +20,14 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.docvqa import records
-from skilltrail.envs.docvqa.anls import anls, folded
+from skilltrail.envs.docvqa.anls import anls, folded, script_anls
 from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
+from skilltrail.envs.kit.fields import ident, texts
 from skilltrail.envs.kit.files import data_folders, find_known
 from skilltrail.envs.kit.images import DETAILS, image_part
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -58,17 +59,24 @@ class DocVqa(Environment):
 
     name: ClassVar[str] = "docvqa"
     version: ClassVar[str] = versioned("docvqa/1", PROMPTS, REVIEW)
+    fields: ClassVar[tuple[str, ...]] = (
+        "question", "image", "image_path", "answers", "answer", "page_text", "topic",
+        "docId", "ucsf_document_id",
+    )  # fmt: skip
+    id_fields: ClassVar[tuple[str, ...]] = ("questionId", "id")
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = DocVqaParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record of either official layout; see `records.py`."""
-        question, name, named_by = records.question_and_image(record, where)
+        question, name, named_by = records.question_and_image(record, self._folders, where)
         page = records.page_of(record, name, named_by, self._folders, where)
         topics = records.topics_of(record, where)
+        answers = "answers" if record.get("answers") is not None else "answer"
         return Item(
-            id=records.id_of(record, where),
+            id=ident(record, self.id_fields, where),
             input={"question": question, "image": page.sha256, "page_text": page.text},
-            gold=records.golds_of(record, where),
+            gold=texts(record, answers, where),
             group=records.group_of(record, where),
             task_type=topics[0] if topics else None,
             extra={"image_name": page.name} | ({"topics": topics} if topics else {}),
@@ -129,12 +137,17 @@ class DocVqa(Environment):
         return Score.scored(hard, soft, _reason(answer, item.gold, soft, trajectory.ending))
 
     def metrics(self, item: Item, trajectory: Trajectory) -> dict[str, float]:
-        """Return the official metric under its own name."""
-        return {"anls": anls(trajectory.answer, item.gold)}
+        """Return ANLS under its own name, and as the competition's script computes it."""
+        said, golds = trajectory.answer, item.gold
+        return {"anls": anls(said, golds), "anls_script": script_anls(said, golds)}
+
+    def golds(self, item: Item) -> list[str]:
+        """Return the accepted answers."""
+        return list(item.gold)
 
     def reference(self, item: Item) -> str | None:
         """Return the first of the accepted answers."""
-        return str(item.gold[0]) if item.gold else None
+        return next(iter(self.golds(item)), None)
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without text."""

@@ -8,14 +8,14 @@ CSV: one row per question, `image_path` in place of `image`, `answer` holding a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skilltrail.core.errors import DataError
-from skilltrail.envs.kit.fields import ident, optional_text, text, texts
-from skilltrail.envs.kit.files import file_digest, find_named
+from skilltrail.envs.kit.fields import optional_text, text
+from skilltrail.envs.kit.files import file_digest, find_named, is_there
 from skilltrail.envs.kit.images import image_type
 from skilltrail.envs.protocol import Where
 
@@ -32,8 +32,13 @@ class Page:
     text: str | None
 
 
-def question_and_image(record: Mapping[str, Any], where: Where) -> tuple[str, str, str]:
+def question_and_image(
+    record: Mapping[str, Any], folders: Sequence[Path], where: Where
+) -> tuple[str, str, str]:
     """Return the question, the image's name and the field that gives it.
+
+    A record of the JSON joined with a manifest has both fields: the one counts whose file is
+    there.
 
     Raises:
         DataError: one of them is missing.
@@ -41,7 +46,9 @@ def question_and_image(record: Mapping[str, Any], where: Where) -> tuple[str, st
     question, mark, tail = text(record, "question", where).partition(_PATH_MARK)
     if mark and tail.strip():
         return question.strip(), tail.strip(), "question"
-    field = "image_path" if record.get("image_path") is not None else "image"
+    fields = [one for one in ("image", "image_path") if record.get(one) is not None]
+    there = (one for one in fields if is_there(text(record, one, where), folders))
+    field = next(there, [*fields, "image"][0])
     return question.strip(), text(record, field, where), field
 
 
@@ -68,16 +75,6 @@ def page_of(
             field, str(error), "Mend the file; a sidecar is UTF-8 text"
         ) from error
     return Page(name, file_digest(image), written)
-
-
-def golds_of(record: Mapping[str, Any], where: Where) -> list[str]:
-    """Return the accepted answers, from `answers` (JSON) or `answer` (CSV)."""
-    return texts(record, "answers" if record.get("answers") is not None else "answer", where)
-
-
-def id_of(record: Mapping[str, Any], where: Where) -> str:
-    """Return the question's id."""
-    return ident(record, ("questionId", "id"), where)
 
 
 def group_of(record: Mapping[str, Any], where: Where) -> str | None:

@@ -39,5 +39,6 @@ def tagged(text: str, tag: str) -> str | None:
 
 def last_line(text: str) -> str:
     """Return the last line that is not blank, without blanks around it, or ""."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    return lines[-1] if lines else ""
+    # As Python tells lines: at a bare CR, a form feed and U+2028 too.
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines else ""

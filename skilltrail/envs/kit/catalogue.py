@@ -7,13 +7,17 @@ that mean the type, `lines` are instruction lines that may help against it.
       verbose:
         means: the right answer stands inside a longer one
         reasons: [verbose]
-        lines: ["Give the answer alone, without a sentence around it."]
+        lines:
+          - "Give the answer alone, without a sentence around it."
+          - {line: "Take the words of the context.", needs: context}
+
+A line that `needs` a field of the input (or one of several) is for items that have it alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import DataError
+from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 
 UNKNOWN = "unknown"
@@ -34,12 +39,14 @@ class FailureType:
         means: a sentence for people.
         reasons: reasons of the environment's scorer that stand for this type.
         lines: instruction lines that may help, most general first.
+        needs: line -> fields of which an item's input must have one; absent = none needed.
     """
 
     name: str
     means: str
     reasons: tuple[str, ...]
     lines: tuple[str, ...]
+    needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,17 @@ class Catalogue:
                 return failure.name
         return UNKNOWN
 
-    def lines(self, failure_type: str) -> tuple[str, ...]:
-        """Return the instruction lines against a type; none for an unknown one."""
-        return next((f.lines for f in self.types if f.name == failure_type), ())
+    def lines(self, failure_type: str, items: Iterable[Item]) -> dict[str, list[str]]:
+        """Return the lines against a type that fit any of its failed items, with their ids."""
+        kind = next((f for f in self.types if f.name == failure_type), None)
+        if kind is None:
+            return {}
+        failed = list(items)
+        fit = {
+            line: [i.id for i in failed if _fits(i, kind.needs.get(line))]
+            for line in kind.lines
+        }
+        return {line: ids for line, ids in fit.items() if ids}
 
     @property
     def all_lines(self) -> frozenset[str]:
@@ -84,20 +99,31 @@ def load_catalogue(path: Path) -> Catalogue:
     return Catalogue(tuple(_failure_type(path, name, spec) for name, spec in types.items()))
 
 
+def _fits(item: Item, needed: tuple[str, ...] | None) -> bool:
+    return needed is None or any(item.input.get(name) not in (None, "") for name in needed)
+
+
 def _failure_type(path: Path, name: str, spec: Any) -> FailureType:
     """Return one entry of the catalogue; see `load_catalogue`."""
     known = {"means": str, "reasons": list, "lines": list}
-    if not isinstance(spec, Mapping) or not all(
-        key in known and isinstance(value, known[key]) for key, value in spec.items()
+    lines = spec.get("lines", []) if isinstance(spec, Mapping) else []
+    # A line is a text, or a text with the fields that it needs.
+    told = [{"line": one} if isinstance(one, str) else one for one in lines]
+    if (
+        not isinstance(spec, Mapping)
+        or not all(k in known and isinstance(v, known[k]) for k, v in spec.items())
+        or not all(isinstance(one, Mapping) and "line" in one for one in told)
     ):
         raise DataError(
             f"the rule catalogue {path.name}, failure type {name!r}",
             repr(spec),
             "Give it `means` (text), `reasons` and `lines` (lists)",
         )
+    needs = {one["line"]: one["needs"] for one in told if "needs" in one}
     return FailureType(
         name=str(name),
         means=spec.get("means", ""),
         reasons=tuple(spec.get("reasons", ())),
-        lines=tuple(spec.get("lines", ())),
+        lines=tuple(one["line"] for one in told),
+        needs={k: (v,) if isinstance(v, str) else tuple(v) for k, v in needs.items()},
     )

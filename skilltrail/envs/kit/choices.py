@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 LABELS = string.ascii_uppercase
 _WRAPPED = re.compile(r"\\boxed\{([^{}]*)\}")
+_PHRASE = re.compile(r"\b(?:option|choice|answer|answer is)\W+([A-Z])\b", re.IGNORECASE)
+_AROUND = "*$_`()[]{} .:\n\t"
 
 
 def shuffled(values: Sequence[T], seed: int, id: str) -> list[T]:
@@ -52,11 +54,20 @@ def read_label(answer: str, choices: Mapping[str, str]) -> str | None:
 
 
 def lenient_label(answer: str, choices: Mapping[str, str]) -> str | None:
-    """Return the label as `read_label`, also out of brackets, asterisks, boxes and phrases."""
-    bare = _WRAPPED.sub(r"\1", answer).strip().strip("*$_`()[]{} .:")
-    found = read_label(bare, choices)
+    """Return the label as `read_label`, also out of brackets, asterisks, boxes and phrases.
+
+    What the strict rule reads it reads the same, so no lenient score is below the strict one.
+    """
+    found = read_label(answer, choices)
     if found is not None:
         return found
-    named = re.findall(r"\b(?:option|choice|answer|answer is)\W+([A-Z])\b", bare, re.IGNORECASE)
+    plain = _WRAPPED.sub(r"\1", answer).strip(_AROUND)
+    bare = {label: text.strip(_AROUND) for label, text in choices.items()}
+    found = read_label(plain, bare)
+    if found is not None:
+        return found
+    named = re.findall(
+        r"\b(?:option|choice|answer|answer is)\W+([A-Z])\b", plain, re.IGNORECASE
+    )
     labels = {label.upper() for label in named} & set(choices)
     return labels.pop() if len(labels) == 1 else None

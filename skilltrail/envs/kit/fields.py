@@ -15,8 +15,8 @@ from typing import Any
 
 from skilltrail.envs.protocol import Where
 
-# What begins so spells a list; "[sic]" is a text.
-_LIST = re.compile(r"\[\s*(?:[\"'\[\]\d{]|$)")
+# What begins so spells a list, or SQuAD's answers as a table; "[sic]" is a text.
+_LIST = re.compile(r"\[\s*(?:[\"'\[\]\d{]|$)|\{\s*[\"']text[\"']\s*:")
 
 
 def ident(record: Mapping[str, Any], names: Sequence[str], where: Where) -> str:
@@ -63,12 +63,16 @@ def optional_text(record: Mapping[str, Any], name: str, where: Where) -> str | N
 def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
     """Return a list of texts: a JSON list, or in CSV cells a list literal or one plain text.
 
+    SQuAD's answers as tables have them are lists too: {"text": [...], "answer_start": [...]}.
+
     Raises:
         DataError: it is no list, or an entry is not text.
     """
     found = record.get(name)
     if isinstance(found, str):
         found = _list_in(found, name, where)
+    if isinstance(found, Mapping) and isinstance(found.get("text"), list):
+        found = found["text"]
     if not isinstance(found, list):
         raise where.error(name, shown(found), 'Give a list of texts, as in ["0.28"]')
     for entry in found:
@@ -84,10 +88,6 @@ def accepted(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
         DataError: it is no list of texts.
         BrokenItem: no answer is right, or a blank one is.
     """
-    found = record.get(name)
-    # SQuAD's rows as tables have them: {"text": [...], "answer_start": [...]}.
-    if isinstance(found, Mapping) and isinstance(found.get("text"), list):
-        record = {**record, name: found["text"]}
     answers = texts(record, name, where)
     if declares_empty(record):
         return answers if answers else [""]
@@ -130,7 +130,9 @@ def _list_in(cell: str, name: str, where: Where) -> Any:
     except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError) as error:
         raise where.error(name, f"{shown(cell)} is no list", remedy) from error
     # Python reads ['a' 'b'] (as arrays are printed) as one text: two answers would become one.
-    if isinstance(found, list) and n_texts > len(found):
+    listed = found["text"] if isinstance(found, dict) else found
+    n_keys = len(found) if isinstance(found, dict) else 0
+    if isinstance(listed, list) and n_texts > len(listed) + n_keys:
         raise where.error(name, f"{shown(cell)} has texts without a comma between", remedy)
     return found
 

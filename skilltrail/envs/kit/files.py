@@ -52,6 +52,11 @@ def find_named(name: str, folders: Sequence[Path], field: str, where: Where) -> 
     return found
 
 
+def is_there(name: str, folders: Sequence[Path]) -> bool:
+    """Return whether a folder holds the file called `name`."""
+    return next(_candidates(name, folders), None) is not None
+
+
 def find_known(name: str, sha256: str, folders: Sequence[Path]) -> Path:
     """Return the file called `name` whose bytes have this digest.
 

@@ -11,10 +11,12 @@ import re
 from dataclasses import dataclass
 
 _CURRENCY = "$€£¥₹¢₩₽"
-_BODY = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
-_IN_BRACKETS = re.compile(rf"\(\s*([{_CURRENCY}])?\s*({_BODY})\s*\)")
-_THOUSANDS = re.compile(r"(?<!\d)\d{1,3}(?:,\d{3})+(?!\d)")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_IN_BRACKETS = re.compile(
+    rf"\(\s*([{_CURRENCY}])?\s*(\d{{1,3}}(?:,\d{{3}})*(?:\.\d+)?|\d+(?:\.\d+)?)\s*\)"
+)
+_THOUSANDS = re.compile(r"(?<![\d.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\d)")
+_NUMBER = re.compile(r"-?\d+\.?\d*%?")
+_ENTRY = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?%?")
 _UNIT_CHARS = 20
 _UNITS = {
     "trillion": re.compile(r"\btrillions?\b"),
@@ -23,7 +25,7 @@ _UNITS = {
     "thousand": re.compile(r"\b(?:thousands?|k)\b"),
 }
 _COUNTING_WORDS = re.compile(
-    r"\b(?:trillions?|billions?|millions?|thousands?|hundreds?|percent|percentage)\b"
+    r"\b(?:trillions?|billions?|millions?|thousands?|hundreds?|percent|percentage|%)\b"
 )
 
 
@@ -32,22 +34,31 @@ class Number:
     """A number as written, with its unit word or None."""
 
     value: float
-    unit: str | None
+    unit: str | None = None
 
 
 def numbers_in(text: str) -> list[Number]:
     """Return the numbers of `text` in order."""
-    plain = _plain(text)
+    plain = _THOUSANDS.sub(lambda match: match[0].replace(",", ""), _plain(text))
     return [
-        Number(float(match[0]), _unit_near(plain, match.start(), match.end()))
+        Number(float(match[0].rstrip("%")), _unit_near(plain, match.start(), match.end()))
         for match in _NUMBER.finditer(plain)
     ]
 
 
+def entry_value(text: str) -> float | None:
+    """Return the number that an entry of a list is, or None: `(5,062)`, `$1,234.5`, `12%`."""
+    text = _plain(text)
+    if re.search(r"\s,|,\s", text) or _ENTRY.fullmatch(text) is None:
+        return None
+    return float(text.rstrip("%").replace(",", ""))
+
+
 def words_in(text: str) -> str:
     """Return what `text` says besides numbers, units and signs; "" below two characters."""
-    bare = _COUNTING_WORDS.sub(" ", _NUMBER.sub(" ", _plain(text).lower()))
-    words = " ".join(re.sub(r"[^\w\s]", " ", bare).split())
+    bare = _NUMBER.sub("", spaced(text).lower()).replace(",", "")
+    bare = re.sub(r"[^\w\s]", " ", _COUNTING_WORDS.sub("", bare))
+    words = " ".join(bare.split())
     return words if len(words) >= 2 else ""
 
 
@@ -68,11 +79,13 @@ def agrees(gold: Number, said: Number, tolerance: float) -> bool:
     return abs(gold.value - said.value) / abs(gold.value) <= tolerance
 
 
+def spaced(text: str) -> str:
+    """Return `text` with white space folded and the typographic minus as a hyphen."""
+    return " ".join(text.replace("\u2212", "-").split())
+
+
 def _plain(text: str) -> str:
-    text = " ".join(text.replace("\u2212", "-").split())
-    text = _IN_BRACKETS.sub(_negative, text)
-    text = re.sub(f"[{_CURRENCY}]", "", text)
-    return _THOUSANDS.sub(lambda match: match[0].replace(",", ""), text)
+    return re.sub(f"[{_CURRENCY}]", "", _IN_BRACKETS.sub(_negative, spaced(text)))
 
 
 def _negative(match: re.Match[str]) -> str:

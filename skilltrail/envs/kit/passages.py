@@ -19,7 +19,7 @@ from skilltrail.envs.kit.fields import accepted, ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts
 from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
 from skilltrail.envs.kit.reasons import reason_of
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
 
 
@@ -31,6 +31,7 @@ class PassageQa(Environment):
     """
 
     prompts: ClassVar[Prompts]
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     fields: ClassVar[tuple[str, ...]] = ("id", "question", "context", "answers", "task_type")
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -62,6 +63,10 @@ class PassageQa(Environment):
         chat = (Part(self.prompts.fill("chat", **shown)),)
         completion = self.prompts.fill("completion", **shown)
         return Question(completion, chat, self.params.answer_tokens)
+
+    def golds(self, item: Item) -> list[str]:
+        """Return the accepted answers."""
+        return list(item.gold)
 
     def reference(self, item: Item) -> str | None:
         """Return the first of the accepted answers."""

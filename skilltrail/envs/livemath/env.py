@@ -27,7 +27,7 @@ from skilltrail.envs.kit.excerpts import fold
 from skilltrail.envs.kit.fields import optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.livemath.records import id_of, mcq_of, options_of, theorem_types
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -52,6 +52,11 @@ class LiveMath(Environment):
 
     name: ClassVar[str] = "livemath"
     version: ClassVar[str] = versioned("livemath/1", PROMPTS, REVIEW)
+    fields: ClassVar[tuple[str, ...]] = (
+        "month", "no", "mcq", "paper_link", "theorem", "sketch", "theorem_type",
+    )  # fmt: skip
+    id_fields: ClassVar[tuple[str, ...]] = ("id", "no")
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = LiveMathParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:

@@ -31,7 +31,7 @@ from skilltrail.envs.officeqa import records
 from skilltrail.envs.officeqa.agent import Loop, first_request, search
 from skilltrail.envs.officeqa.official import bare_text, fault, score_answer
 from skilltrail.envs.officeqa.reference_metric import reference_em, reference_f1
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
 from skilltrail.params.knob import knob
 
@@ -83,6 +83,12 @@ class OfficeQa(Environment):
 
     name: ClassVar[str] = "officeqa"
     version: ClassVar[str] = versioned("officeqa/1", PROMPTS, REVIEW)
+    fields: ClassVar[tuple[str, ...]] = (
+        "question", "answer", "ground_truth", "source_files", "source_docs", "difficulty",
+        "category",
+    )  # fmt: skip
+    id_fields: ClassVar[tuple[str, ...]] = ("uid", "id")
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = OfficeQaParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -97,7 +103,7 @@ class OfficeQa(Environment):
         answer = "answer" if record.get("answer") is not None else "ground_truth"
         level = "difficulty" if record.get("difficulty") is not None else "category"
         return Item(
-            id=ident(record, ("uid", "id"), where),
+            id=ident(record, self.id_fields, where),
             input=shown,
             gold=text(record, answer, where).strip(),
             group=f"file:{min(names)}",

@@ -22,7 +22,7 @@ from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, Where
+from skilltrail.envs.protocol import Environment, ScoredBy, Where
 from skilltrail.envs.qa.checks import is_format_only, passed
 from skilltrail.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
 from skilltrail.envs.qa.scorers import JUDGE, SCORERS, WHOLE
@@ -64,6 +64,11 @@ class Qa(Environment):
 
     name: ClassVar[str] = "qa"
     version: ClassVar[str] = versioned("qa/1", PROMPTS, REVIEW)
+    fields: ClassVar[tuple[str, ...]] = (
+        "id", "question", "context", "answers", "answer", "choices", "checks", "scorer",
+        "tolerance", "task_type",
+    )  # fmt: skip
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = QaParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -79,7 +84,7 @@ class Qa(Environment):
         if scorer in WHOLE:
             shown["reply"] = "whole"
         return Item(
-            id=ident(record, ("id",), where),
+            id=ident(record, self.id_fields, where),
             input=shown,
             gold=gold_of(record, scorer, choices, self.params.tolerance, where),
             task_type=optional_text(record, "task_type", where),
@@ -150,11 +155,14 @@ class Qa(Environment):
                 found[name] = passes / len(checks)
         return found
 
+    def golds(self, item: Item) -> list[str]:
+        """Return the accepted answers; a pattern or checks do not say one."""
+        is_pattern = item.gold["scorer"] in ("regex", "checks")
+        return [] if is_pattern else list(item.gold["answers"])
+
     def reference(self, item: Item) -> str | None:
         """Return the first accepted answer; None where there is none, as of a pattern."""
-        if item.gold["scorer"] in ("regex", "checks") or not item.gold["answers"]:
-            return None
-        return str(item.gold["answers"][0])
+        return next(iter(self.golds(item)), None)
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without answer."""

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skilltrail.envs.kit.choices import LABELS
-from skilltrail.envs.kit.fields import optional_text, shown, texts
+from skilltrail.envs.kit.fields import accepted, optional_text, shown
 from skilltrail.envs.kit.numbers import numbers_in
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.qa.checks import compile_pattern, read_checks
@@ -85,9 +85,7 @@ def gold_of(
     field = "answers" if record.get("answers") is not None else "answer"
     if scorer == JUDGE and record.get(field) is None:
         return gold | {"answers": []}
-    answers = [_plain(one) for one in _answers(record, field, where)]
-    if not answers or not all(answer.strip() for answer in answers):
-        raise where.error(field, shown(record.get(field)), "Give at least one accepted answer")
+    answers = _answers(record, field, where)
     gold["answers"] = answers
     if scorer == "choice":
         gold |= _choice_gold(answers, choices, field, where)
@@ -127,17 +125,18 @@ def _tolerance(record: Mapping[str, Any], default: float, where: Where) -> float
     return float(found)
 
 
-def _answers(record: Mapping[str, Any], field: str, where: Where) -> list[Any]:
+def _answers(record: Mapping[str, Any], field: str, where: Where) -> list[str]:
+    """Return the accepted answers; numbers count as their digits."""
     found = record.get(field)
-    if isinstance(found, (int, float)) and not isinstance(found, bool):
-        return [found]
-    if isinstance(found, list) and all(isinstance(one, (int, float, str)) for one in found):
-        return list(found)
-    return list(texts(record, field, where))
+    listed = found if isinstance(found, list) else [found] if _is_number(found) else None
+    if listed is not None:
+        plain = [format(one, ".15g") if _is_number(one) else one for one in listed]
+        record = {**record, field: plain}
+    return accepted(record, field, where)
 
 
-def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else format(value, ".15g")
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_text(value: Any) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.kit.asking import system_text, total_usage
 from skilltrail.envs.kit.prompts import Prompts
-from skilltrail.envs.spreadsheet.bench import OUTPUT, Bench, told
+from skilltrail.envs.spreadsheet.case_runner import OUTPUT, CaseRunner, format_run
 from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.sandbox.protocol import Ran
@@ -32,7 +32,7 @@ class Task:
 
 
 @dataclass
-class Talk:
+class Transcript:
     """What has been said so far, and the trajectory it makes."""
 
     turns: list[Turn] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Talk:
         )
 
 
-async def write_code(task: Task, bench: Bench, target: Model) -> Trajectory:
+async def write_code(task: Task, runner: CaseRunner, target: Model) -> Trajectory:
     """Ask for code up to `task.turns` times; see the module's text.
 
     The same code twice in a row would fail the same way again: it counts as the answer.
@@ -65,36 +65,36 @@ async def write_code(task: Task, bench: Bench, target: Model) -> Trajectory:
     Raises:
         ModelError: the infrastructure failed.
     """
-    talk = Talk()
+    transcript = Transcript()
     request, sent = _first(task, target)
     before = None
     for number in range(task.turns):
         reply = await target.complete(_numbered(request, number))
         if reply.finish == "refusal":
-            talk.add(sent, reply)
-            return talk.ended("refused")
+            transcript.add(sent, reply)
+            return transcript.ended("refused")
         code = code_in(reply.text)
         last = number + 1 == task.turns
-        ran = await bench.run(code) if code else Ran("finished", 1, "", "There is no code.")
+        ran = await runner.run(code) if code else Ran("finished", 1, "", "There is no code.")
         if (ran.ok and OUTPUT in ran.files) or code == before or (last and task.turns == 1):
-            talk.add(sent, reply)
-            return talk.ended(_ending(reply), code, await results(bench, code, ran))
-        if bench.is_out_of_time:
-            talk.add(sent, reply)
-            return talk.ended("out_of_time", code)
-        problem = told(ran, task.feedback_chars)
-        talk.add(sent, reply, problem)
+            transcript.add(sent, reply)
+            return transcript.ended(_ending(reply), code, await results(runner, code, ran))
+        if runner.is_out_of_time:
+            transcript.add(sent, reply)
+            return transcript.ended("out_of_time", code)
+        problem = format_run(ran, task.feedback_chars)
+        transcript.add(sent, reply, problem)
         before = code
         request, sent = _following(task, request, reply, code, problem)
-    return talk.ended("out_of_turns", before or "")
+    return transcript.ended("out_of_turns", before or "")
 
 
-async def results(bench: Bench, code: str, ran: Ran | None = None) -> dict[str, Any]:
+async def results(runner: CaseRunner, code: str, ran: Ran | None = None) -> dict[str, Any]:
     """Return what the scorer needs of all cases; without code each has that fault."""
     if not code.strip():
-        faults = [{"fault": "no_code"} for _ in bench.inputs]
-        return {"sandbox": bench.sandbox.name, "recalculated": None, "cases": faults}
-    return await bench.all_cases(code, ran)
+        faults = [{"fault": "no_code"} for _ in runner.inputs]
+        return {"sandbox": runner.sandbox.name, "recalculated": None, "cases": faults}
+    return await runner.all_cases(code, ran)
 
 
 def _ending(reply: Reply) -> str:

@@ -80,18 +80,18 @@ def inputs_of(cases: Sequence[CaseFiles]) -> list[dict[str, Any]]:
     return [{"case": case.number, "sha256": file_digest(case.input)} for case in cases]
 
 
-def gold_of(case: CaseFiles, position: str, where: Where) -> dict[str, Any]:
-    """Return the cells that an answer workbook holds at the answer position.
+def cells_in(path: Path, position: str, where: Where) -> dict[str, Any]:
+    """Return the cells that a workbook holds at the answer position.
 
     Raises:
-        DataError: it cannot be read.
+        BrokenItem: it cannot be read.
     """
     try:
-        return answer_cells(case.answer, position)
+        return answer_cells(path, position)
     except UNREADABLE as error:
-        raise where.error(
+        raise where.broken(
             "spreadsheet_path",
-            f"{case.answer.name} cannot be read: {shown(str(error))}",
+            f"{path.name} cannot be read: {shown(str(error))}",
             "Download the file again; it must be an .xlsx workbook",
         ) from error
 

@@ -24,20 +24,32 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit import fields
 from skilltrail.envs.kit.files import data_folders, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, MissingDependency, Where
+from skilltrail.envs.protocol import (
+    Environment,
+    KnownAnswers,
+    MissingDependency,
+    ScoredBy,
+    Where,
+)
 from skilltrail.envs.spreadsheet.agents import Task, write_code
-from skilltrail.envs.spreadsheet.bench import INPUT, Bench
-from skilltrail.envs.spreadsheet.cases import UNREADABLE, find_cases, gold_of, inputs_of
-from skilltrail.envs.spreadsheet.hand_over import hand_over
+from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner
+from skilltrail.envs.spreadsheet.cases import (
+    UNREADABLE,
+    cells_in,
+    find_cases,
+    inputs_of,
+)
+from skilltrail.envs.spreadsheet.exec_agent import exec_agent
 from skilltrail.envs.spreadsheet.judge import (
     CaseVerdict,
     case_scores,
+    format_gold,
+    format_verdicts,
     judge_case,
     reason_of,
-    shown_value,
 )
 from skilltrail.envs.spreadsheet.react import work_with_tools
-from skilltrail.envs.spreadsheet.reader import preview
+from skilltrail.envs.spreadsheet.reader import preview, sound
 from skilltrail.envs.spreadsheet.recalculate import HOW_TO_INSTALL, Recalculator, program
 from skilltrail.models.protocol import File, Model
 from skilltrail.params.knob import knob
@@ -50,15 +62,7 @@ PROMPTS = Prompts(
 )
 AGENTS = ("single", "multi", "react", "exec")
 _TEXTS = ("instruction", "answer_position")
-_KNOWN = {
-    "id",
-    "group",
-    "instruction",
-    "instruction_type",
-    "spreadsheet_path",
-    "answer_position",
-}
-_SHOWN_CELLS = 12
+_NOWHERE = Where("", 0)  # for errors of which the reason alone is told
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,13 @@ class Spreadsheet(Environment):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "spreadsheet"
-    version: ClassVar[str] = versioned("spreadsheet/1", PROMPTS)
+    version: ClassVar[str] = versioned("spreadsheet/2", PROMPTS)
     runs_software: ClassVar[bool] = True
+    fields: ClassVar[tuple[str, ...]] = (
+        "id", "group", "instruction", "instruction_type", "spreadsheet_path",
+        "answer_position",
+    )  # fmt: skip
+    scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
     Params: ClassVar[type] = SpreadsheetParams
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -115,14 +124,14 @@ class Spreadsheet(Environment):
         cases = find_cases(record.get("spreadsheet_path"), self._folders, where)
         position = texts["answer_position"]
         return Item(
-            id=fields.ident(record, ("id",), where),
+            id=fields.ident(record, self.id_fields, where),
             input={**texts, "kind": kind or "not said", "cases": inputs_of(cases)},
-            gold={"cases": [gold_of(case, position, where) for case in cases]},
+            gold={"cases": [cells_in(case.answer, position, where) for case in cases]},
             group=fields.optional_text(record, "group", where),
             task_type=kind,
             extra={
                 "files": [case.name for case in cases],
-                **{key: value for key, value in record.items() if key not in _KNOWN},
+                **{key: value for key, value in record.items() if key not in self.fields},
             },
         )
 
@@ -143,9 +152,9 @@ class Spreadsheet(Environment):
         """
         paths = self._paths(item)
         task = self._task(item, skill, await asyncio.to_thread(self._preview, paths[0]))
-        bench = Bench(
+        runner = CaseRunner(
             sandbox=self._sandbox,
-            inputs=[path.read_bytes() for path in paths],
+            inputs=[sound(path.read_bytes()) for path in paths],
             position=item.input["answer_position"],
             recalculator=self._recalculator,
             run_s=self.params.limits.run_s,
@@ -153,9 +162,9 @@ class Spreadsheet(Environment):
         )
         if self.params.agent == "exec":
             book = File(INPUT, item.input["cases"][0]["sha256"], str(paths[0]))
-            return await hand_over(task, bench, target, book)
+            return await exec_agent(task, runner, target, book)
         work = work_with_tools if self.params.agent == "react" else write_code
-        return await work(task, bench, target)
+        return await work(task, runner, target)
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Judge the kept cells: hard = all cases pass, soft = the share that does."""
@@ -178,14 +187,29 @@ class Spreadsheet(Environment):
             for gold, output in zip(item.gold["cases"], outputs, strict=True)
         ]
 
+    def known_answers(self, item: Item) -> KnownAnswers:
+        """Return the answer workbooks as an output, and the inputs as they stand."""
+        position = item.input["answer_position"]
+        unmade = sum(gold["formulas"] for gold in item.gold["cases"])
+        if unmade:
+            found = f"{unmade} formulas of the answer have no value, so nobody can give theirs"
+            raise _NOWHERE.broken(
+                "answer_position", found, "Save it with a spreadsheet program"
+            )
+        cases: list[dict[str, Any]] = []
+        passes = True  # one case decides: the workbooks after it need not be read
+        for path, gold in zip(self._paths(item), item.gold["cases"], strict=True):
+            cases.append(
+                cells_in(path, position, _NOWHERE) if passes else {"fault": "no_output"}
+            )
+            passes = passes and judge_case(gold, cases[-1], position).passes
+        right = Trajectory((), "gold", extra={"cases": item.gold["cases"]})
+        unchanged = Trajectory((), "", extra={"cases": cases})
+        return KnownAnswers((right,), {"the unchanged workbook": unchanged})
+
     def reference(self, item: Item) -> str | None:
         """Return what the answer cells of the first case hold."""
-        parts = item.gold["cases"][0]["parts"]
-        held = [
-            f"{name or '?'}: {_listed(values)}"
-            for part in parts
-            for name, values in part.items()
-        ]
+        held = format_gold(item.gold["cases"][0])
         code = item.extra.get("solution")
         return "\n".join([*held, *([f"A program that does it:\n{code}"] if code else [])])
 
@@ -196,19 +220,7 @@ class Spreadsheet(Environment):
         """
         if not self.params.train_feedback or "cases" not in trajectory.extra:
             return None
-        lines = []
-        for number, verdict in enumerate(self.verdicts(item, trajectory), 1):
-            if verdict.passes:
-                lines.append(f"Workbook {number}: right.")
-            else:
-                cells = ", ".join(verdict.cells[:_SHOWN_CELLS])
-                more = len(verdict.cells) - _SHOWN_CELLS
-                lines.append(
-                    f"Workbook {number}: {verdict.fault.replace('_', ' ')}"
-                    + (f"; wrong: {cells}" if cells else "")
-                    + (f" and {more} more" if more > 0 else "")
-                )
-        return "\n".join(lines)
+        return format_verdicts(self.verdicts(item, trajectory))
 
     def asked(self, item: Item) -> str:
         """Return the instruction."""
@@ -287,10 +299,3 @@ ENVIRONMENT = Spreadsheet
 @lru_cache(maxsize=256)
 def _cached_preview(path: Path, changed_ns: int, rows: int, columns: int) -> str:
     return preview(path, rows, columns)
-
-
-def _listed(values: Any) -> str:
-    if isinstance(values, str):
-        return values
-    shown = ", ".join(shown_value(value) for value in values[:_SHOWN_CELLS])
-    return shown + (", …" if len(values) > _SHOWN_CELLS else "")

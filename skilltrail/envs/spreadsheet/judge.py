@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from skilltrail.envs.spreadsheet.compare import from_json, wrong_cells
-from skilltrail.envs.spreadsheet.reader import cells_of, parts_of
+from skilltrail.envs.spreadsheet.reader import BadRange, cells_of, parts_of
 
+_SHOWN_CELLS = 12
 # Why a case fails, worst first: the score's reason is that of the worst case.
 FAULTS = (
     "bad_range",
@@ -49,16 +50,20 @@ def judge_case(
 
     Args:
         gold, output: what `reader.answer_cells` returned; the output has besides `fault`
-            when there is nothing to compare, and `unchanged` when it reads like its input.
+            when there is nothing to compare, `stopped` with the fault of a run that left it
+            and did not end well, and `unchanged` when it reads like its input.
     """
     if output.get("fault"):
         return CaseVerdict(output["fault"])
     cells: list[str] = []
     fault = ""
-    for (sheet, area), wanted, found in zip(
-        parts_of(position), gold["parts"], output["parts"], strict=True
-    ):
-        name = gold["sheets"][0] if sheet is None else sheet
+    try:
+        parts = parts_of(position)
+    except BadRange:
+        return CaseVerdict("bad_range")
+    for (sheet, area), wanted, found in zip(parts, gold["parts"], output["parts"], strict=True):
+        # The official code takes quotes off the first sheet's own name too.
+        name = gold["sheets"][0].strip("'") if sheet is None else sheet
         if "" in wanted or name not in wanted:
             return CaseVerdict("bad_range")
         if name not in found:
@@ -68,7 +73,9 @@ def judge_case(
             all_cells = cells_of(area)
             cells += [f"{name}!{_label(*all_cells[place])}" for place in places]
             fault = "wrong_cells"
-    if fault and output.get("formulas"):
+    if fault and output.get("stopped"):
+        fault = output["stopped"]
+    elif fault and output.get("formulas"):
         fault = "no_value"
     elif fault and output.get("unchanged"):
         fault = "unchanged"
@@ -90,6 +97,33 @@ def reason_of(verdicts: Sequence[CaseVerdict]) -> str:
     if len(verdicts) > 1 and verdicts[0].passes and set(faults) == {"wrong_cells"}:
         return "only_first_case"
     return min(faults, key=FAULTS.index)
+
+
+def format_gold(gold: Mapping[str, Any]) -> list[str]:
+    """Return what the answer cells of a case hold, a line for each part."""
+    return [
+        f"{name or '?'}: {_listed(values)}"
+        for part in gold["parts"]
+        for name, values in part.items()
+    ]
+
+
+def format_verdicts(verdicts: Sequence[CaseVerdict]) -> str:
+    """Return which cells are wrong, case by case: never what they should hold."""
+    lines = []
+    for number, verdict in enumerate(verdicts, 1):
+        more = len(verdict.cells) - _SHOWN_CELLS
+        wrong = f"; wrong: {', '.join(verdict.cells[:_SHOWN_CELLS])}" if verdict.cells else ""
+        what = "right." if verdict.passes else verdict.fault.replace("_", " ") + wrong
+        lines.append(f"Workbook {number}: {what}" + (f" and {more} more" if more > 0 else ""))
+    return "\n".join(lines)
+
+
+def _listed(values: Any) -> str:
+    if isinstance(values, str):
+        return values
+    shown = ", ".join(shown_value(value) for value in values[:_SHOWN_CELLS])
+    return shown + (", …" if len(values) > _SHOWN_CELLS else "")
 
 
 def shown_value(value: Any) -> str:

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.spreadsheet.agents import Talk, Task, results
-from skilltrail.envs.spreadsheet.bench import INPUT, Bench, told
+from skilltrail.envs.spreadsheet.agents import Task, Transcript, results
+from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner, format_run
 from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Model, Request
@@ -37,7 +37,7 @@ TOOLS: tuple[Mapping[str, Any], ...] = (
 )
 
 
-async def work_with_tools(task: Task, bench: Bench, target: Model) -> Trajectory:
+async def work_with_tools(task: Task, runner: CaseRunner, target: Model) -> Trajectory:
     """Let the model call tools up to `task.turns` times.
 
     Raises:
@@ -50,7 +50,7 @@ async def work_with_tools(task: Task, bench: Bench, target: Model) -> Trajectory
             "the target has no tools",
             "Choose a target with tools, or the agent multi",
         )
-    talk = Talk()
+    transcript = Transcript()
     first = Message.text("user", task.prompts.fill("react", **task.values))
     request = Request(system=task.skill, messages=(first,), tools=TOOLS)
     new: tuple[Message, ...] = (first,)
@@ -59,19 +59,19 @@ async def work_with_tools(task: Task, bench: Bench, target: Model) -> Trajectory
         reply = await target.complete(replace(request, turn=number))
         sent = [message.to_json() for message in new]
         if reply.finish == "refusal":
-            talk.add(sent, reply)
-            return talk.ended("refused")
+            transcript.add(sent, reply)
+            return transcript.ended("refused")
         handed_in = _handed_in(reply.tool_calls, reply.text)
         if handed_in is not None:
-            talk.add(sent, reply)
-            return talk.ended("answered", handed_in, await results(bench, handed_in))
-        new, files = await _answers(reply.tool_calls, task, bench, files)
-        talk.add(sent, reply, "\n".join(part.text for said in new for part in said.parts))
-        if bench.is_out_of_time:
-            return talk.ended("out_of_time")
+            transcript.add(sent, reply)
+            return transcript.ended("answered", handed_in, await results(runner, handed_in))
+        new, files = await _answers(reply.tool_calls, task, runner, files)
+        transcript.add(sent, reply, "\n".join(part.text for said in new for part in said.parts))
+        if runner.is_out_of_time:
+            return transcript.ended("out_of_time")
         said = Message("assistant", Message.text("", reply.text).parts, reply.tool_calls)
         request = replace(request, messages=(*request.messages, said, *new))
-    return talk.ended("out_of_turns")
+    return transcript.ended("out_of_turns")
 
 
 def _handed_in(calls: tuple[Mapping[str, Any], ...], text: str) -> str | None:
@@ -83,16 +83,19 @@ def _handed_in(calls: tuple[Mapping[str, Any], ...], text: str) -> str | None:
 
 
 async def _answers(
-    calls: tuple[Mapping[str, Any], ...], task: Task, bench: Bench, files: dict[str, bytes]
+    calls: tuple[Mapping[str, Any], ...],
+    task: Task,
+    runner: CaseRunner,
+    files: dict[str, bytes],
 ) -> tuple[tuple[Message, ...], dict[str, bytes]]:
     """Return what the tools answer, and the files of the work folder afterwards."""
     said = []
     for call in calls:
         if call["name"] == "run_python":
-            ran = await bench.run(_code(call), files=files, keep=".")
+            ran = await runner.run(_code(call), files=files, keep=".")
             if ran.ending == "finished":
                 files = {name: data for name, data in ran.files.items() if name != INPUT}
-            said_now = told(ran, task.feedback_chars, wants_output=False)
+            said_now = format_run(ran, task.feedback_chars, wants_output=False)
             answer = said_now or "It ran and printed nothing."
         else:
             answer = f"There is no tool {call['name']!r}; there are run_python and submit."

@@ -12,22 +12,28 @@ failed case; here it is a `BadRange`.
 from __future__ import annotations
 
 import datetime
+import io
 import json
 import math
 import re
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import openpyxl
+from openpyxl.reader.excel import ExcelReader
+from openpyxl.utils import get_column_letter
 
 MOST_UNPACKED = 100 * 2**20  # bytes of a workbook's parts together
 MOST_PARTS = 5_000
 MOST_CELLS = 500_000  # of one answer position, over all sheets
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]+)")
-_LAST_COLUMN = 18_278  # ZZZ
+_LAST_COLUMN, _LAST_ROW = 18_278, 1_048_576  # ZZZ, and what openpyxl takes at most
+_STYLES = "xl/styles.xml"
+_EMPTY_FILL = re.compile(rb"<((?:\w+:)?)fill\s*(?:/>|>\s*</\1fill\s*>)")
 
 
 class BadRange(ValueError):
@@ -66,48 +72,54 @@ def cells_of(area: str) -> list[tuple[int, int]]:
     if len(ends) != 2:
         raise BadRange(area)
     (first_column, first_row), (last_column, last_row) = (_corner(end) for end in ends)
-    columns = range(first_column, last_column + 1)
-    rows = range(first_row, last_row + 1)
-    if len(columns) * len(rows) > MOST_CELLS:
-        raise BadRange(f"{area}: more than {MOST_CELLS} cells")
-    if len(columns) * len(rows) and (
-        columns[0] < 1 or columns[-1] > _LAST_COLUMN or rows[0] < 1
-    ):
+    n_columns, n_rows = last_column - first_column + 1, last_row - first_row + 1
+    if n_columns < 1 or n_rows < 1:
+        return []
+    inside = first_column >= 1 and last_column <= _LAST_COLUMN
+    if not inside or first_row < 1 or last_row > _LAST_ROW:
         raise BadRange(area)
-    return [(row, column) for column in columns for row in rows]
+    if n_columns * n_rows > MOST_CELLS:
+        raise BadRange(f"{area}: more than {MOST_CELLS} cells")
+    rows = range(first_row, last_row + 1)
+    return [(row, column) for column in range(first_column, last_column + 1) for row in rows]
 
 
 def _cell(name: str) -> tuple[int, int]:
     match = _CELL.fullmatch(name)
-    if match is None or int(match[2]) < 1:
+    if match is None or not 1 <= _number(match[2]) <= _LAST_ROW:
         raise BadRange(name)
-    return int(match[2]), _column(match[1].upper())
+    return _number(match[2]), _column(match[1].upper())
 
 
 def _corner(text: str) -> tuple[int, int]:
     """Return (column, row): letters and digits are gathered wherever they stand."""
     digits = "".join(char for char in text if char.isdigit())
-    if not digits:
-        raise BadRange(text)
-    return _column("".join(char for char in text if not char.isdigit())), int(digits)
+    return _column("".join(char for char in text if not char.isdigit())), _number(digits)
+
+
+def _number(digits: str) -> int:
+    try:
+        return int(digits)
+    except ValueError as error:  # none, superscripts, or more than Python reads
+        raise BadRange(digits[:20]) from error
 
 
 def _column(letters: str) -> int:
     """Return a column's number; small letters give the official's odd, higher numbers."""
     number = 0
-    for letter in letters:
+    for letter in letters[:10]:  # far beyond any column
         number = number * 26 + ord(letter) - ord("A") + 1
     return number
 
 
-def check_size(path: Path) -> None:
+def check_size(file: Path | io.BytesIO) -> None:
     """Refuse what is no workbook or would unpack to too much.
 
     Raises:
         BadWorkbook: says which.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
+        with zipfile.ZipFile(file) as archive:
             parts = archive.infolist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise BadWorkbook(f"no workbook: {error}") from error
@@ -115,7 +127,27 @@ def check_size(path: Path) -> None:
         raise BadWorkbook("too large when unpacked")
 
 
-def answer_cells(path: Path, position: str, *, count_formulas: bool = False) -> dict[str, Any]:
+def sound(data: bytes) -> bytes:
+    """Return a workbook as openpyxl can read it: other programs write fills without a pattern.
+
+    Raises:
+        BadWorkbook: it cannot be read safely.
+    """
+    check_size(io.BytesIO(data))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        styles = archive.read(_STYLES) if _STYLES in archive.namelist() else b""
+        mended = _EMPTY_FILL.sub(rb"<\1fill><\1patternFill/></\1fill>", styles)
+        if mended == styles:
+            return data
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as copy:
+            for part in archive.infolist():
+                # A copy of a part's own header: its date must not change.
+                copy.writestr(part, mended if part.filename == _STYLES else archive.read(part))
+    return whole.getvalue()
+
+
+def answer_cells(path: Path, position: str) -> dict[str, Any]:
     """Return what stands in the cells of an answer position, as JSON values.
 
     {"sheets": names in order, "parts": [{sheet: [value, …]} or {"": error}], "formulas": how
@@ -125,8 +157,10 @@ def answer_cells(path: Path, position: str, *, count_formulas: bool = False) -> 
     Raises:
         BadWorkbook: it cannot be read safely.
     """
-    check_size(path)
-    book = openpyxl.load_workbook(path, data_only=True, keep_links=False)
+    data = sound(path.read_bytes())
+    reader = ExcelReader(io.BytesIO(data), data_only=True, keep_links=False)
+    reader.read()
+    book = reader.wb
     parts: list[dict[str, Any]] = []
     unread: dict[str, set[tuple[int, int]]] = {}
     left = MOST_CELLS
@@ -144,7 +178,7 @@ def answer_cells(path: Path, position: str, *, count_formulas: bool = False) -> 
                 nothing = {at for at, v in zip(cells, values[name], strict=True) if v is None}
                 unread.setdefault(name, set()).update(nothing)
         parts.append(values)
-    formulas = _without_value(path, unread) if count_formulas else 0
+    formulas = _without_value(data, reader.parser.find_sheets(), unread)
     return {"sheets": list(book.sheetnames), "parts": parts, "formulas": formulas}
 
 
@@ -163,26 +197,27 @@ def _values(sheet: Any, cells: Sequence[tuple[int, int]]) -> Iterator[Any]:
         yield None if cell is None else to_json(cell.value)
 
 
-def _without_value(path: Path, unread: dict[str, set[tuple[int, int]]]) -> int:
-    """Return how many of the cells that read as nothing hold a formula."""
-    if not unread or not _has_formulas(path):
-        return 0
-    book = openpyxl.load_workbook(path, keep_links=False)
-    return sum(
-        1
-        for name, places in unread.items()
-        for place in places
-        if (cell := book[name]._cells.get(place)) is not None and cell.data_type == "f"
-    )
+def _without_value(
+    data: bytes, sheets: Iterable[Any], unread: dict[str, set[tuple[int, int]]]
+) -> int:
+    """Return how many of the cells that read as nothing hold a formula not yet computed.
 
-
-def _has_formulas(path: Path) -> bool:
-    with zipfile.ZipFile(path) as archive:
-        return any(
-            re.search(rb"<f[ >/]", archive.read(name)) is not None
-            for name in archive.namelist()
-            if name.startswith("xl/worksheets/")
-        )
+    A formula whose value is the empty text has been: its cell is marked as text.
+    """
+    found = 0
+    archive = zipfile.ZipFile(io.BytesIO(data))
+    for sheet, relation in sheets:
+        names = {f"{get_column_letter(c)}{r}" for r, c in unread.get(sheet.name, ())}
+        part = archive.read(relation.target) if names else b""
+        if re.search(rb"<(?:\w+:)?f[ >/]", part) is None:
+            continue
+        for _, cell in ElementTree.iterparse(io.BytesIO(part)):
+            if cell.tag.endswith("}c"):
+                inside = {child.tag.rpartition("}")[2]: child.text for child in cell}
+                unmade = "f" in inside and not inside.get("v") and cell.get("t") != "str"
+                found += unmade and cell.get("r") in names
+                cell.clear()
+    return found
 
 
 def to_json(value: Any) -> Any:
@@ -207,8 +242,7 @@ def preview(path: Path, rows: int, columns: int, text_chars: int = 40) -> str:
     Raises:
         BadWorkbook: it cannot be read safely.
     """
-    check_size(path)
-    book = openpyxl.load_workbook(path, keep_links=False)
+    book = openpyxl.load_workbook(io.BytesIO(sound(path.read_bytes())), keep_links=False)
     lines: list[str] = []
     for sheet in book.worksheets:
         lines.append(f"Sheet {sheet.title!r}, cells {sheet.dimensions}")
@@ -238,7 +272,7 @@ def main(request: str) -> None:
     asked = json.loads(Path(request).read_text(encoding="utf-8"))
     with open("answer.jsonl", "w", encoding="utf-8", newline="\n") as file:
         for name in asked["files"]:
-            found = answer_cells(Path(name), asked["position"], count_formulas=True)
+            found = answer_cells(Path(name), asked["position"])
             file.write(json.dumps(found, ensure_ascii=False, allow_nan=False) + "\n")
             file.flush()
 

@@ -25,13 +25,14 @@ def guidance(view: EpochView, env: Environment) -> str | None:
     Lines that the document holds already are passed over; each epoch takes the next one.
     """
     failing = [
-        pair.after.score
+        pair.after
         for pair in view.pairs
         if pair.category in ("regressed", "persistent_failure") and pair.after is not None
     ]
-    types = Counter(env.catalogue.type_of(score) for score in failing)
+    types = Counter(env.catalogue.type_of(one.score) for one in failing)
     ranked = sorted(types, key=lambda name: (-types[name], name))
-    lines = [line for name in ranked for line in env.catalogue.lines(name)]
+    items = [one.item for one in failing]
+    lines = [line for name in ranked for line in env.catalogue.lines(name, items)]
     fresh = [line for line in dict.fromkeys(lines) if line not in view.skill]
     return fresh[(view.epoch - 2) % len(fresh)] if fresh else None
 

@@ -145,11 +145,12 @@ def advise(desk: Desk) -> Iterator[list[Edit]]:
 def _new_lines(desk: Desk) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield catalogue lines that are not in the document, why, and the items behind each."""
     for failure_type, ids in desk.evidence.items_by_type.items():
-        for line in desk.env.catalogue.lines(failure_type):
+        failed = [desk.view.pool[id].item for id in ids]
+        for line, behind in desk.env.catalogue.lines(failure_type, failed).items():
             text = item_line(line)
             if text not in desk.lessons.lines:
-                reason = f"{len(ids)} failed as {failure_type!r}, which this line is against"
-                yield text, reason, tuple(ids)
+                reason = f"{len(behind)} failed as {failure_type!r}, which this line is against"
+                yield text, reason, tuple(behind)
 
 
 def drop(desk: Desk) -> Iterator[list[Edit]]:

@@ -10,13 +10,13 @@ import base64
 import binascii
 
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.spreadsheet.agents import Talk, Task, results
-from skilltrail.envs.spreadsheet.bench import CODE, Bench
+from skilltrail.envs.spreadsheet.agents import Task, Transcript, results
+from skilltrail.envs.spreadsheet.case_runner import CODE, CaseRunner
 from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.protocol import File, Message, Model, Reply, Request
 
 
-async def hand_over(task: Task, bench: Bench, target: Model, book: File) -> Trajectory:
+async def exec_agent(task: Task, runner: CaseRunner, target: Model, book: File) -> Trajectory:
     """Ask once; the program is the file that was left, else the code in the reply.
 
     Raises:
@@ -25,12 +25,12 @@ async def hand_over(task: Task, bench: Bench, target: Model, book: File) -> Traj
     message = Message.text("user", task.prompts.fill("exec", **task.values))
     request = Request(system=task.skill, messages=(message,), files=(book,), returns=(CODE,))
     reply = await target.complete(request)
-    talk = Talk()
-    talk.add([message.to_json()], reply)
+    transcript = Transcript()
+    transcript.add([message.to_json()], reply)
     if reply.finish in ("refusal", "out_of_turns"):
-        return talk.ended("refused" if reply.finish == "refusal" else reply.finish)
+        return transcript.ended("refused" if reply.finish == "refusal" else reply.finish)
     code = _left_code(reply)
-    return talk.ended("answered", code, await results(bench, code))
+    return transcript.ended("answered", code, await results(runner, code))
 
 
 def _left_code(reply: Reply) -> str:

@@ -25,7 +25,7 @@ _LEAST_S = 0.5
 
 
 @dataclass
-class Bench:
+class CaseRunner:
     """One item's cases.
 
     Attributes:
@@ -81,7 +81,7 @@ class Bench:
         outputs = {
             f"output{case}": ran.files[OUTPUT]
             for case, ran in enumerate(runs)
-            if ran.ok and OUTPUT in ran.files
+            if OUTPUT in ran.files  # saved is scored, however the run ended
         }
         inputs = {f"input{case}": data for case, data in enumerate(self.inputs)}
         found = await self.read({**outputs, **inputs}) if outputs else {}
@@ -94,7 +94,10 @@ class Bench:
         for case, ran in enumerate(runs):
             read = found.get(f"output{case}", {"fault": fault_of(ran)})
             unchanged = "parts" in read and read["parts"] == found[f"input{case}"].get("parts")
-            cases.append({**read, "unchanged": True} if unchanged else read)
+            marks: dict[str, Any] = {"unchanged": True} if unchanged else {}
+            if not ran.ok and "parts" in read:
+                marks["stopped"] = fault_of(ran)
+            cases.append({**read, **marks})
         return {"sandbox": self.sandbox.name, "recalculated": recalculated, "cases": cases}
 
     async def read(self, books: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
@@ -137,7 +140,7 @@ def fault_of(ran: Ran) -> str:
     return {152: "out_of_time", 153: "out_of_space"}.get(ran.exit_code or 0, "error")
 
 
-def told(ran: Ran, chars: int, *, wants_output: bool = True) -> str:
+def format_run(ran: Ran, chars: int, *, wants_output: bool = True) -> str:
     """Return what a model is told of a run: its output's end and what went wrong.
 
     `wants_output`: a run that leaves no output workbook is told so.
