@@ -93,3 +93,15 @@ def test_a_run_started_again_and_again_never_makes_more_calls_than_its_budget(
         run_stages(tmp_path, monkeypatch)
         bodies = [str(call.body) for call in server.calls]
     assert len(bodies) == len(set(bodies))  # nothing was paid for twice
+
+
+@pytest.mark.parametrize(
+    "line", ["[1]", "3", "null", "{}", '{"role": "target"}', "\x00", "[" * 3]
+)
+def test_a_line_of_a_ledger_that_is_none_is_passed_over(tmp_path: Path, line: str) -> None:
+    ledger = tmp_path / "spent.jsonl"
+    note(ledger, "target", Amount(calls=2, tokens=5))
+    with ledger.open("a", encoding="utf-8") as file:
+        file.write(f"\n{line}")
+    note(ledger, "target", Amount(calls=1))
+    assert spent_in(ledger, "target") == Amount(calls=3, tokens=5)

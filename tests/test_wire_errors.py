@@ -404,3 +404,45 @@ def test_a_decoding_s_stop_cuts_where_a_server_did_not() -> None:
     with FaultServer(lambda _: ok_with(body)) as server:
         model = open_model("target", options_at("chat", server.url), environ=KEYS)
         assert asyncio.run(model.complete(request)).text == "GOLD"
+
+
+DRESSES: dict[str, Any] = {
+    "parts": lambda text: [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}], "closed": True},
+        {"type": "text", "text": text},
+    ],
+    "a think block": lambda text: f"<think>\n<answer>wrong</answer>\n</think>\n\n{text}",
+    "a lone closing tag": lambda text: f"Perhaps <answer>wrong</answer>.\n</think>\n{text}",
+    "Harmony": lambda text: (
+        "<|channel|>analysis<|message|>Perhaps <answer>wrong</answer>.<|end|><|start|>assistant"
+        f"<|channel|>final<|message|>{text}<|return|>"
+    ),
+}
+
+
+@pytest.mark.parametrize("backend", ["openai", "vllm"])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_the_same_answers_in_another_dress_give_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dress: str, backend: str
+) -> None:
+    """Cases wire-01, reason-01 and reason-02, from the request to the scores."""
+    learner = Learner()
+
+    def dressed(call: Call) -> Fault:
+        body = answer_body(call, learner(call))
+        choice = body["choices"][0]
+        choice["message"]["content"] = DRESSES[dress](choice["message"]["content"])
+        choice["finish_reason"] = None
+        return ok_with(body)
+
+    found = []
+    for number, spoil in enumerate((lambda call: None, dressed)):
+        folder = tmp_path / str(number)
+        with FaultServer(spoil, learner) as server:
+            target = {"backend": backend, "api": "chat", "model": "m", "provider": "lab",
+                      "base_url": f"{server.url}/v1", "max_tokens": 400}  # fmt: skip
+            learner.learn(project(folder, target, items=4))
+            run_stages(folder, monkeypatch)
+        found.append((folder / "skills/events.jsonl").read_bytes())
+    assert found[0] == found[1]
+    assert b'"correct"' in found[0]

@@ -67,8 +67,8 @@ def spent_in(ledger: Path, role: str) -> Amount:
     for line in ledger.read_text(encoding="utf-8").split("\n"):
         try:
             row = json.loads(line)
-        except ValueError:
+            change = Amount(row["calls"], row["tokens"], Fraction(row["usd"]))
+            total += change if row["role"] == role else Amount()
+        except (ValueError, TypeError, KeyError):
             continue
-        if row["role"] == role:
-            total += Amount(row["calls"], row["tokens"], Fraction(row["usd"]))
     return total
