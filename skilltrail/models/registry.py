@@ -24,7 +24,7 @@ from skilltrail.models.client.retry import endpoint_state
 from skilltrail.models.environ import Environ, environment
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Model
-from skilltrail.params.model_options import RoleOptions
+from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 
 # Module and function of each backend: (role's options, endpoint, environment) -> Backend.
 FACTORIES: Mapping[str, str] = {
@@ -64,10 +64,10 @@ def open_model(
         ModelConfigError: a key or program that is not there, named.
     """
     options.check(role)
-    if options.backend == "local":
+    if options.backend in EMBEDDED_BACKENDS:
         budget = Budget(role, options.budget, price_of(role, options), account)
-        local = import_module("skilltrail.models.backends.local")
-        model: Model = local.local_model(options)
+        module = import_module("skilltrail.models.backends.local")
+        model: Model = module.local_model(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:

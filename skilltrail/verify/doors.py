@@ -24,7 +24,7 @@ from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.optimizers.registry import open_optimizer
 from skilltrail.params.fields import seed_skill_path
-from skilltrail.params.model_options import RoleOptions
+from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 from skilltrail.runtime.evaluation import gaps_after
 from skilltrail.runtime.training import name_of, read_seed_skill
 from skilltrail.verify.evidence import Evidence
@@ -61,7 +61,7 @@ def identity_here(role: str, options: RoleOptions) -> Mapping[str, Any]:
     Raises:
         SkilltrailError: it is known by its file, which is not here.
     """
-    if options.backend == "local":
+    if options.backend in EMBEDDED_BACKENDS:
         return open_model(role, options).identity
     return identity_of(options)
 

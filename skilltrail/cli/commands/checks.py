@@ -21,6 +21,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path
+from skilltrail.params.model_options import EMBEDDED_BACKENDS
 from skilltrail.runtime.preflight import input_paths, left_behind
 from skilltrail.runtime.stale_experiments import Leftovers, find_leftovers
 from skilltrail.runtime.template import require_library
@@ -130,7 +131,7 @@ def store_check(place: Place) -> Check:
 
 def model_check(params: Params) -> Check:
     """Check that the target's weights are there; other backends are probed by a call."""
-    if params.target.backend != "local":
+    if params.target.backend not in EMBEDDED_BACKENDS:
         return Check(
             "target", OK, f"backend {params.target.backend}, model {params.target.model}"
         )

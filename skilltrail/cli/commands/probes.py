@@ -8,6 +8,7 @@ from skilltrail.cli.commands.checks import FAULT, OK, WARNING, Check
 from skilltrail.cli.commands.forecast import roles_of
 from skilltrail.models.probe import ProbeResult, probe
 from skilltrail.params.fields import Params
+from skilltrail.params.model_options import EMBEDDED_BACKENDS
 
 
 def probe_checks(params: Params) -> list[Check]:
@@ -18,7 +19,7 @@ def probe_checks(params: Params) -> list[Check]:
     asked = {
         role: options
         for role, options in roles_of(params).items()
-        if options.backend not in ("local", "rules", "replay")
+        if options.backend not in (*EMBEDDED_BACKENDS, "rules", "replay")
     }
 
     async def all_of_them() -> list[ProbeResult]:

@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -41,7 +42,10 @@ def local_model(options: RoleOptions) -> LocalModel:
     Raises:
         ModelConfigError: the weights are not there.
     """
-    return LocalModel(find_weights(options.model), options)
+    kind: type[LocalModel] = LocalModel
+    if options.backend == "openvino":
+        kind = import_module("skilltrail.models.backends.openvino").OpenVinoModel
+    return kind(find_weights(options.model), options)
 
 
 class LocalModel:
@@ -92,7 +96,7 @@ class LocalModel:
         self._started = 0
 
     def _answer(self, request: Request, decoding: Decoding) -> Reply:
-        front, is_chat, body = _body(request, self.style, decoding)
+        front, is_chat, body = request_body(request, self.style, decoding)
         pin = pin_boundary(front)
         instance = self._take(pin)
         try:
@@ -137,7 +141,9 @@ def joined(front: str, prompt: str) -> str:
     return front.rstrip("\n") + "\n\n" + prompt.lstrip("\n")
 
 
-def _body(request: Request, style: str, decoding: Decoding) -> tuple[str, bool, dict[str, Any]]:
+def request_body(
+    request: Request, style: str, decoding: Decoding
+) -> tuple[str, bool, dict[str, Any]]:
     """Return the front part, whether this is a chat, and what is sent to llama.cpp."""
     if request.tools:
         raise ModelConfigError("tools for backend 'local'", "it has none", "Choose another")

@@ -10,7 +10,12 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.models.protocol import Decoding
-from skilltrail.params.model_options import HARNESS_BACKENDS, SETTINGS, RoleOptions
+from skilltrail.params.model_options import (
+    EMBEDDED_BACKENDS,
+    HARNESS_BACKENDS,
+    SETTINGS,
+    RoleOptions,
+)
 
 # Recorded names of the endpoints that are not called as their backend is.
 _PROVIDERS = {"codex_exec": "codex", "claude_exec": "claude-code"}
@@ -91,7 +96,7 @@ def default_workers(options: RoleOptions) -> int:
 
 def style_of(options: RoleOptions) -> str:
     """Return `completion` or `chat`."""
-    if options.backend == "local":
+    if options.backend in EMBEDDED_BACKENDS:
         return options.style
     return "completion" if options.api == "completions" else "chat"
 

@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from skilltrail.core.errors import ParamError
 from skilltrail.models.client.classify import packaged
-from skilltrail.params.model_options import PriceOptions, RoleOptions
+from skilltrail.params.model_options import EMBEDDED_BACKENDS, PriceOptions, RoleOptions
 
 _MILLION = 1_000_000
 # A dated release of a listed model: gpt-4o-2024-08-06, claude-sonnet-4-20250514.
@@ -90,7 +90,7 @@ def price_of(role: str, options: RoleOptions) -> Price | None:
         return Price.of(own.input, own.output, own.cached, own.written)
     if own != PriceOptions():
         raise ParamError(f"{role}.price", "incomplete", "Set both `input` and `output`")
-    if options.backend in ("local", "replay"):
+    if options.backend in (*EMBEDDED_BACKENDS, "replay"):
         return FREE
     if options.base_url is not None:
         return None
