@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from null_store import NullStore
 from test_history_verify import Log, data_of, forged
 from test_method import WORDS, Whole, run_whole
 from test_rules_modes import run_rules
+from verify_project import says, write_project
+from verify_world import verified
 
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Event, parse_event
 from skilltrail.verify.log import verify_log
 from skilltrail.verify.rerun import ComparingRecorder, EventMismatch
+from tests.fault_server import FaultServer
+from tests.model_world import run_stages
 
 MODES = ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]
 SLOW = {"slow_update": {"enabled": True, "samples": 4}}
@@ -171,3 +176,100 @@ def test_what_the_log_implies_is_named_by_the_log(rich: Log) -> None:
                     continue
                 assert level_that_names(rich, changed) == "log", (kind, name)
         assert all(seen.values()), (kind, [name for name in seen if not seen[name]])
+
+
+# Every pair of settings, in whole runs
+
+
+AXES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "mode": {mode: {"update_mode": mode} for mode in MODES},
+    "notes": {
+        "off": {},
+        "notes": {"skill_aware": {"enabled": True}},
+        "consolidated": NOTES,
+    },
+    "compaction": {"off": {}, "on": {"compaction": True}},
+    "accumulation": {"1": {}, "2": {"accumulation": 2, "batch_size": 2}},
+    "slow update": {
+        "off": {},
+        "gated": SLOW,
+        "forced": FORCED,
+        "changed": {"slow_update": {"enabled": True, "samples": 3, "pairs": "changed"}},
+    },
+    "meta skill": {"off": {}, "on": META},
+    "judge": {"off": {}, "on": {"judged": True}},
+    "schedule": {
+        "constant": {},
+        "linear": {"lr_schedule": "linear", "lr": 3},
+        "cosine": {"lr_schedule": "cosine", "lr_warmup": 2},
+        "autonomous": {"lr_schedule": "autonomous"},
+        "none": {"lr_schedule": "none"},
+    },
+    "gate": {
+        "strict": {},
+        "paired": {"gate": {"rule": "paired", "metric": "soft"}},
+        "no regression": {"gate": {"rule": "no_regression", "metric": "mixed", "repeats": 2}},
+        "no gate": {"use_gate": False},
+    },
+}
+Row = dict[str, str]
+
+
+def covering(axes: Mapping[str, Iterable[str]]) -> list[Row]:
+    """Return rows in which each two values of two axes stand together at least once.
+
+    Each row is filled axis by axis with the value that covers most pairs still missing.
+    """
+    names = list(axes)
+    missing = {
+        ((a, x), (b, y)) for a, b in combinations(names, 2) for x in axes[a] for y in axes[b]
+    }
+    rows = []
+    while missing:
+        (first, value), (second, other) = min(missing)
+        row = {first: value, second: other}
+        for name in names:
+            if name not in row:
+                row[name] = max(axes[name], key=lambda v: _covered(row | {name: v}, missing))
+        missing = {((a, x), (b, y)) for (a, x), (b, y) in missing if (row[a], row[b]) != (x, y)}
+        rows.append(row)
+    return rows
+
+
+def _covered(row: Row, missing: set[Any]) -> int:
+    return sum(row.get(a) == x and row.get(b) == y for (a, x), (b, y) in missing)
+
+
+ROWS = covering(AXES)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with FaultServer(say=says) as found:
+        yield found
+
+
+def test_the_array_is_small_and_holds_every_pair() -> None:
+    pairs = {pair for row in ROWS for pair in combinations(row.items(), 2)}
+    wanted = [
+        ((a, x), (b, y)) for a, b in combinations(AXES, 2) for x in AXES[a] for y in AXES[b]
+    ]
+    assert {frozenset(pair) for pair in pairs} >= {frozenset(pair) for pair in wanted}
+    assert len(ROWS) <= 32
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: " ".join(row.values()))
+def test_a_run_in_any_pair_of_modes_is_checked_whole_at_every_level(
+    row: Row, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {}
+    for axis, value in row.items():
+        settings |= AXES[axis][value]
+    judged = settings.pop("judged", False)
+    write_project(tmp_path, server.url, settings, judged=judged)
+    run_stages(tmp_path, monkeypatch)
+    found = verified(tmp_path)
+    assert [str(fault) for fault in found.faults] == []
+    assert [(r.rule, r.check.note) for r in found.rows if not r.check.whole] == []
+    assert {r.rule for r in found.rows} >= {"training again", "evaluation again", "objects"}
+    assert found.exit_code() == 0
