@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from skilltrail.core.errors import FaultError
+from skilltrail.history.git.commits import commits_of
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.erasure import ERASED
-from skilltrail.verify.chain import Chain, Held
+from skilltrail.verify.chain import UNREPLACED, Chain, Held
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import Check, Fault, Level
 from skilltrail.verify.rules.evaluations import TOLD
@@ -42,8 +43,10 @@ def training_commits(evidence: Evidence) -> Check:
         return Check(
             held.shared, of, f"{held.ref} holds the first {held.shared} of {of} events"
         )
-    faults = () if evidence.allow_unfinished else tuple(_on_top(chain, held))
-    return Check(of, of, f"{held.ref}, commit {chain.shas[of - 1][:12]}", faults)
+    faults: list[Fault] = []
+    for one in () if evidence.allow_unfinished else chain.held:
+        faults += _on_top(chain, one) if one.shared >= of else ()
+    return Check(of, of, f"{held.ref}, commit {chain.shas[of - 1][:12]}", tuple(faults))
 
 
 def evaluation_commits(evidence: Evidence) -> Check | None:
@@ -61,6 +64,14 @@ def evaluation_commits(evidence: Evidence) -> Check | None:
     if held.on_top:
         return Check(done, of, "", (_parted(chain, held),))
     return Check(done, of, f"{held.ref} holds {done} of its {of} events")
+
+
+def kept_commits(evidence: Evidence) -> Check | None:
+    """Refs hold every evaluation of this run that is kept here."""
+    chain, kept = evidence.chain, evidence.kept
+    held = {sha for shas in chain.histories.values() for sha in shas}
+    shas = [sha for report in kept for sha in chain.commits_after(report.events)]
+    return Check(sum(sha in held for sha in shas), len(shas)) if kept else None
 
 
 def versions(evidence: Evidence) -> Check:
@@ -95,7 +106,7 @@ def objects(evidence: Evidence) -> Check:
         return Check(0, 1, "no ref here holds this log")
     tips = list(dict.fromkeys(chain.refs[name] for name in names))
     try:
-        listed = chain.git.run("--no-replace-objects", "rev-list", "--objects", *tips, "--")
+        listed = chain.git.run(UNREPLACED, "rev-list", "--objects", *tips, "--")
         ids = [line.split(b" ")[0].decode() for line in listed.splitlines()]
         faults = [fault for at in range(0, len(ids), _CHUNK)
                   for fault in _wrong(chain.git, ids[at : at + _CHUNK])]  # fmt: skip
@@ -158,22 +169,28 @@ def _parted(chain: Chain, held: Held) -> Fault:
 
 
 def _on_top(chain: Chain, held: Held) -> Iterator[Fault]:
-    """Yield a fault for a commit after the training that is no event of an evaluation."""
-    for sha in held.on_top:
-        try:
-            type = chain.event(sha).type
-        except (FaultError, GitError) as error:
-            type = error.found
-        if type not in EVALUATING:
-            yield _fault(
-                held.ref, f"commit {sha[:12]} on top", type, "an event of an evaluation"
-            )
+    """Yield a fault where what follows the logs on a ref is no evaluation that goes on."""
+    known = chain.events[: held.shared]
+    try:
+        more = [chain.event(sha) for sha in held.on_top]
+        right = list(commits_of([*known, *more], chain.git.object_format()))[held.shared :]
+        wrong = [event.type for event in more if event.type not in EVALUATING]
+    except (FaultError, GitError) as error:
+        yield _fault(held.ref, "commits on top", error.found, "events of an evaluation")
+        return
+    last = known[-1]
+    for event, sha, commit in zip(more, held.on_top, right, strict=True):
+        if wrong or event.prev != last.id or event.seq != last.seq + 1 or commit.sha != sha:
+            what = f"commit {sha[:12]} on top"
+            yield _fault(held.ref, what, event.name, "an evaluation that goes on from here")
+            return
+        last = event
 
 
 def _wrong(git: Git, ids: Sequence[str]) -> Iterator[Fault]:
     """Yield a fault for each object whose content is not the one of its name."""
     asked = "".join(f"{id}\n" for id in ids).encode()
-    out, at = git.run("--no-replace-objects", "cat-file", "--batch", stdin=asked), 0
+    out, at = git.run(UNREPLACED, "cat-file", "--batch", stdin=asked), 0
     for id in ids:
         end = out.index(b"\n", at)
         _, kind, size = (out[at:end] + b" ? 0").split(b" ")[:3]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 
-from skilltrail.history.git.commits import commits_of
+from skilltrail.history.git.commits import Committing
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
-from skilltrail.history.git.repository import Git
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.events import Event, parse_event
+
+UNREPLACED = "--no-replace-objects"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,10 @@ class Chain:
     ) -> None:
         self.git, self.events = git, [*training, *evaluation]
         self.trained = len(training)
-        made = list(commits_of(self.events, git.object_format()))
+        committing = Committing(git.object_format())
+        made = [committing.feed(event) for event in training]
+        self._after = copy(committing)  # what an evaluation tells changes no document
+        made += [committing.feed(event) for event in evaluation]
         self.shas = [commit.sha for commit in made]
         self.versions = {c.version: c.sha for c in made if c.version is not None}
         self._index = {sha: at for at, sha in enumerate(self.shas)}
@@ -42,12 +48,28 @@ class Chain:
     def held(self) -> list[Held]:
         """What each ref of a run or an evaluation has of this chain, the most first."""
         found = []
-        for ref, tip in sorted(self.refs.items()):
-            if not ref.startswith(VERSIONS):
-                shas = self.git.history(tip)
-                shared = next((self._index[s] + 1 for s in shas if s in self._index), 0)
-                found.append(Held(ref, shared, shas[: len(shas) - shared][::-1]))
+        for ref, shas in self.histories.items():
+            shared = next((self._index[s] + 1 for s in shas if s in self._index), 0)
+            found.append(Held(ref, shared, shas[: len(shas) - shared][::-1]))
         return sorted(found, key=lambda one: -one.shared)
+
+    @cached_property
+    def histories(self) -> dict[str, list[str]]:
+        """The commits of each ref of a run or an evaluation, newest first; [] = unreadable."""
+        refs = {ref: tip for ref, tip in self.refs.items() if not ref.startswith(VERSIONS)}
+        return {ref: self._history(tip) for ref, tip in sorted(refs.items())}
+
+    def _history(self, tip: str) -> list[str]:
+        try:
+            out = self.git.run(UNREPLACED, "rev-list", "--first-parent", tip, "--")
+        except GitError:
+            return []
+        return out.decode().split()
+
+    def commits_after(self, evaluation: Sequence[Event]) -> list[str]:
+        """Return the commits of an evaluation that goes on from the training."""
+        committing = copy(self._after)
+        return [committing.feed(event).sha for event in evaluation]
 
     def best(self, length: int, *prefixes: str) -> Held | None:
         """Return the ref that holds most of the first `length` commits, best nothing else."""
@@ -60,7 +82,7 @@ class Chain:
         """Return the event that a commit holds.
 
         Raises:
-            FaultError: it holds none.
+            FaultError, GitError: it holds none.
         """
-        line = next(iter(self.git.files([sha], "event.json"))).removesuffix(b"\n")
-        return parse_event(line, f"commit {sha[:10]}")
+        line = self.git.run(UNREPLACED, "cat-file", "blob", f"{sha}:event.json")
+        return parse_event(line.removesuffix(b"\n"), f"commit {sha[:10]}")

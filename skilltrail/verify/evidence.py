@@ -17,10 +17,13 @@ from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.ask.evaluations import evaluation_logs
+from skilltrail.history.ask.sources import Project
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.erasure import Erased
 from skilltrail.history.log.events import Event
 from skilltrail.params.fields import Params
+from skilltrail.runtime.evaluation.log import RUN_DIGITS
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import Place
@@ -133,6 +136,27 @@ class Evidence:
             frozenset[str]().union(*(one.facts for one in found)),
             frozenset[str]().union(*(one.items for one in found)),
         )
+
+    @cached_property
+    def kept(self) -> list[LogReport]:
+        """The logs of this run's evaluations that are kept beside the live state.
+
+        Raises:
+            FaultError: the training log is not here.
+        """
+        training, last = self.training, self.training.last
+        name = "" if last is None else last.id[:RUN_DIGITS]
+        return [
+            verify_log(path.read_bytes(), path.name, allow_unfinished=True, after=training)
+            for path in evaluation_logs(Project(self.place.workspace, self.place.root))
+            if path.parent.name == name
+        ]
+
+    @property
+    def asked(self) -> list[LogReport]:
+        """Those of them that are not the workspace's."""
+        shown = {report.last for report in self.reports}
+        return [one for one in self.kept if one.last not in shown] if self.own else []
 
     @property
     def start(self) -> Event:

@@ -30,7 +30,7 @@ from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.protocol import Fact
 from skilltrail.verify.doors import gaps_of, rollouts_of, run_of
 from skilltrail.verify.evidence import OPENED, STARTED, Evidence
-from skilltrail.verify.rerun import ComparingRecorder, EventMismatch
+from skilltrail.verify.rerun import ComparingRecorder, EventMismatch, skills_asked
 from skilltrail.verify.rescore import Rows
 from skilltrail.verify.result import Check, Fault, Level
 
@@ -61,10 +61,11 @@ def splits(evidence: Evidence) -> Check:
 
 def start(evidence: Evidence) -> Check:
     """A run of what is here would start with what the log starts with."""
-    recorder = ComparingRecorder([])
-    return _same_start(
-        evidence, "train", evidence.start, lambda: train(run_of(evidence, recorder, here=True))
-    )
+    e, recorder, name = evidence, ComparingRecorder([]), evidence.params.env
+    if name != e.start.data["env"]:
+        fault = Fault.of(e.start, "env", e.start.data["env"], name, Level.FACTS)
+        return e.held("train", 1, [fault])
+    return _same_start(e, "train", e.start, lambda: train(run_of(e, recorder, here=True)))
 
 
 def opening(evidence: Evidence) -> Check | None:
@@ -79,12 +80,13 @@ def opening(evidence: Evidence) -> Check | None:
     split, recorder = event.data["split"], ComparingRecorder([], e.training.last)
     home = rollouts_of(e, e.env, e.params.target, None, gaps_of(e, evaluated=True))
     items, rule = items_of(e.place.workspace, split), gate_rule(e.params)
+    skills = skills_asked(e, event.data)
     check = _same_start(
         e,
         "evaluate",
         event,
-        lambda: measure(home, rule, items, [], recorder, split),
-        but=("skills", "opened_before"),
+        lambda: measure(home, rule, items, skills, recorder, split),
+        but=("opened_before",),
     )
     project = Project(e.place.workspace, e.place.root)
     found = count_openings(evaluations(project), event.prev)
@@ -134,12 +136,12 @@ def _differing_items(event: Event, name: str, found: Any, right: Any) -> Iterato
 
 
 def rollouts(evidence: Evidence) -> Check:
-    """Every row of both logs has its fact, under the right key, and the score it gives."""
+    """Every row of the logs has its fact, under the right key, and the score it gives."""
     e, rows = evidence, Rows(evidence)
     done = of = 0
     faults: list[Fault] = []
     why: dict[str, int] = {}
-    for report in e.reports:
+    for report in [*e.reports, *e.asked]:
         for at, event in enumerate(report.events):
             if event.type in (STARTED, OPENED):
                 rows.open(event)

@@ -14,7 +14,7 @@ from skilltrail.core.errors import FaultError
 from skilltrail.history.log.course import Course
 from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
-from skilltrail.verify.result import Check, Fault, Tags
+from skilltrail.verify.result import BROKEN, Check, Fault, Tags
 from skilltrail.verify.rules import DECISIONS
 from skilltrail.verify.rules.evaluations import TOLD, missing
 
@@ -92,7 +92,7 @@ def _follow(event: Event, report: LogReport) -> None:
             report.decisions[event.type] += 1
         rests_on = {event.seq, *(one.seq for one in course.seen)}
         course.take(event)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+    except BROKEN as error:
         # A forged order of events breaks what a rule may take for granted in a real one.
         found = f"{type(error).__name__} {error}"
         faults.append(Fault.of(event, "place", found, "an event that follows"))

@@ -15,10 +15,10 @@ from skilltrail.method.loop import train
 from skilltrail.method.run import gate_rule
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.runtime.evaluation import items_of, measure, transfer
-from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill
+from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
 from skilltrail.verify.doors import gaps_of, labelled, rollouts_of, run_of
-from skilltrail.verify.evidence import OPENED, Evidence
-from skilltrail.verify.result import Check, Fault, Level
+from skilltrail.verify.evidence import Evidence
+from skilltrail.verify.result import BROKEN, Check, Fault, Level
 
 ERASED_FROM = "a text was erased from what it rests on, so nobody can run it again"
 TAGGED = ("rule", "order", "interval", "share_interval", "counter")
@@ -103,29 +103,35 @@ def evaluation_again(evidence: Evidence) -> Check | None:
 async def _measured(
     evidence: Evidence, recorder: ComparingRecorder, events: Sequence[Event]
 ) -> None:
-    """Open again what was opened, in the same order, on the same targets."""
-    e, rule = evidence, gate_rule(evidence.params)
+    """Open again what was opened: the pipeline's on all targets of params, one that a person
+    asked for on those it names."""
+    e, rule, opened = evidence, gate_rule(evidence.params), events[0].data
     env = labelled(e.env, e.start.data["agent"]["version"])
-    starts = [at for at, event in enumerate(events) if event.type == OPENED]
-    for at, end in zip(starts, [*starts[1:], len(events)], strict=True):
-        opened = events[at].data
-        skills = [_skill(e, skill) for skill in opened["skills"]]
-        items = items_of(e.place.workspace, opened["split"])
-        gaps = gaps_of(e, evaluated=True)
-        home = rollouts_of(e, env, e.params.target, opened["target"], gaps)
-        split, before = opened["split"], opened.get("opened_before")
-        rolled = await measure(home, rule, items, skills, recorder, split, before)
-        models = {
-            event.data["target"]: event.data["model"]
-            for event in events[at:end]
-            if event.type == "skill.transferred"
-        }
-        for name, identity in models.items():
-            options = e.params.evaluate.roles.get(name)
-            if options is None:
-                raise FaultError(f"target {name}", "params here do not know it")
-            there = rollouts_of(e, env, options, identity, gaps)
-            await transfer(name, there, rule, rolled, skills, recorder, split)
+    split, before, gaps = (
+        opened["split"],
+        opened.get("opened_before"),
+        gaps_of(e, evaluated=True),
+    )
+    skills, items = skills_asked(e, opened), items_of(e.place.workspace, split)
+    home = rollouts_of(e, env, e.params.target, opened["target"], gaps)
+    rolled = await measure(home, rule, items, skills, recorder, split, before)
+    told = (event.data for event in events if event.type == "skill.transferred")
+    models = {data["target"]: data["model"] for data in told}
+    roles = e.params.evaluate.roles
+    if unknown := sorted(models.keys() - roles.keys()):
+        raise FaultError(f"target {unknown[0]}", "params here do not know it")
+    for name in roles if before is None else models:
+        there = rollouts_of(e, env, roles[name], models.get(name), gaps)
+        await transfer(name, there, rule, rolled, skills, recorder, split)
+
+
+def skills_asked(evidence: Evidence, opened: Mapping[str, Any]) -> list[NamedSkill]:
+    """Return the skills that params ask for; where a person did, those that were opened."""
+    e = evidence
+    if "opened_before" in opened:
+        return [_skill(e, skill) for skill in opened["skills"]]
+    named = [named_skill(e.place.workspace, name) for name in e.params.evaluate.skills]
+    return named if named else skills_of(e.training.events)
 
 
 def _skill(evidence: Evidence, skill: Mapping[str, Any]) -> NamedSkill:
@@ -172,7 +178,7 @@ def _compared(
         return Check(len(recorder.events), of, error.found)
     except SkilltrailError as error:
         return Check(len(recorder.events), of, str(error))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except BROKEN as error:
         done = len(recorder.events)
         note = f"a recorded fact is damaged ({type(error).__name__}: {error})"
         return Check(done, of, note)

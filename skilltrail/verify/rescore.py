@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skilltrail.core.errors import FaultError
+from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
 from skilltrail.core.trajectory import Trajectory
@@ -18,13 +18,13 @@ from skilltrail.envs.scoring import by_rule
 from skilltrail.history.log.events import Event
 from skilltrail.models.judge import judges, score_of
 from skilltrail.params.knob import result_values
+from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.store.protocol import gap_key, rollout_key
 from skilltrail.verify.doors import RefusingModel, gaps_of
 from skilltrail.verify.evidence import OPENED, Evidence, rows_of
-from skilltrail.verify.result import Fault, Level
+from skilltrail.verify.result import BROKEN, Fault, Level
 
 SCORED = ("hard", "soft", "reason", "judgement")
-MALFORMED = (LookupError, TypeError, ValueError, AttributeError)
 
 
 class Rows:
@@ -52,10 +52,12 @@ class Rows:
         e, name = self._e, event.data.get("target")
         if name is None:
             return RefusingModel("target", e.params.target, e.start.data["target"])
-        options = e.params.evaluate.roles.get(name)
-        if options is None or not after or "model" not in after[0].data:
+        try:
+            options = target_named(e.params, name)
+        except UsageError:
             return None
-        return RefusingModel(name, options, after[0].data["model"])
+        model = after[0].data.get("model") if after else None
+        return None if model is None else RefusingModel(name, options, model)
 
     def check(
         self, event: Event, row: Mapping[str, Any], target: RefusingModel | None
@@ -77,7 +79,7 @@ class Rows:
             return [_of(event, "key", row, row["key"], key)]
         try:
             return self._scored(event, row, item)
-        except MALFORMED as error:
+        except BROKEN as error:
             return [_of(event, "fact", row, f"{type(error).__name__} {error}", "a rollout")]
         except FaultError as error:
             return [_of(event, "fact", row, error.found, "a rollout")]

@@ -10,6 +10,9 @@ from typing import Any
 
 from skilltrail.history.log.events import Event
 
+# What forged values make of code that may take real ones for granted.
+BROKEN = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+
 
 class Level(str, Enum):
     """How deep a check looks: the files alone, recorded facts and inputs, or git."""

@@ -20,7 +20,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.layout import METRICS
 from skilltrail.verify import anchored, facts, rerun, shown
 from skilltrail.verify.evidence import Evidence
-from skilltrail.verify.result import Check, Level, Row, Verification
+from skilltrail.verify.result import BROKEN, Check, Level, Row, Verification
 
 LOG, FACTS, ANCHORED = Level
 
@@ -42,6 +42,7 @@ class Rule:
 RULES: Sequence[Rule] = (
     Rule(LOG, "training log", "run", shown.training_log),
     Rule(LOG, "evaluation log", "evaluation", shown.evaluation_log),
+    Rule(LOG, "all evaluations", "workspace", shown.kept_evaluations),
     Rule(LOG, "best skill", "workspace", shown.best_skill),
     Rule(LOG, "live log", "workspace", shown.live_log),
     Rule(LOG, "metrics", "workspace", shown.drawn(METRICS)),
@@ -57,6 +58,7 @@ RULES: Sequence[Rule] = (
     Rule(FACTS, "evaluation again", "evaluation", rerun.evaluation_again),
     Rule(ANCHORED, "commits of the run", "run", anchored.training_commits),
     Rule(ANCHORED, "commits of the evaluation", "evaluation", anchored.evaluation_commits),
+    Rule(ANCHORED, "commits of all evaluations", "workspace", anchored.kept_commits),
     Rule(ANCHORED, "versions", "run", anchored.versions),
     Rule(ANCHORED, "objects", "any", anchored.objects),
     Rule(ANCHORED, "published anchor", "any", anchored.published),
@@ -73,6 +75,8 @@ def verify(evidence: Evidence, rules: Sequence[Rule] = RULES) -> Verification:
             check = rule.check(evidence)
         except SkilltrailError as error:
             check = Check(0, 1, str(error))
+        except BROKEN as error:
+            check = Check(0, 1, f"cannot be followed ({type(error).__name__}: {error})")
         if check is not None:
             rows.append(Row(rule.level, rule.name, check))
     reports = evidence.reports
