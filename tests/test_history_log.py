@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from history_world import World
 from hypothesis import given, settings
@@ -13,9 +15,11 @@ from hypothesis import strategies as st
 from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, text_digest
 from skilltrail.core.errors import FaultError
-from skilltrail.history.log.events import is_canonical, make_event, parse_event
-from skilltrail.history.log.log import EventLog, Repair, read_log
+from skilltrail.history.log.events import Unreadable, is_canonical, make_event, parse_event
+from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
+from skilltrail.history.log.schema import event_schema, field_table
+from skilltrail.history.log.types import EventType
 from skilltrail.history.log.words import SENTENCES, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
@@ -355,15 +359,15 @@ def test_a_failing_projection_is_reported_and_stops_nothing(tmp_path: Path) -> N
     assert len(read_log(tmp_path / "log")) == 2
 
 
+def test_the_schemas_are_those_of_the_classes() -> None:
+    assert schemas.names("events") == sorted(EventType)
+    for type in EventType:
+        assert schemas.load(f"events/{type.value}") == event_schema(type)
+
+
 def test_the_documentation_names_every_field_of_every_type() -> None:
     page = (Path(__file__).resolve().parent.parent / "docs/history.md").read_text("utf-8")
-    for name in schemas.names("events"):
-        data = schemas.load(f"events/{name}")["properties"]["data"]
-        fields = ", ".join(
-            f"`{field}`" if field in data["required"] else f"`{field}?`"
-            for field in data["properties"]
-        )
-        assert f"| `{name}` | {fields} |" in page
+    assert f"| type | `data` |\n|---|---|\n{field_table()}\n" in page
 
 
 def test_every_type_has_a_sentence() -> None:
@@ -390,3 +394,24 @@ def test_the_mean_of_an_early_stopped_evaluation_is_shown_as_the_bound_it_is(
         assert f"at most {bound}" in verdict
         assert sentence(event, None) != words  # what commits say stays as it was
     assert stopped
+
+
+def test_a_typed_event_says_what_its_line_says(tmp_path: Path) -> None:
+    reference = scan_log(Path(__file__).resolve().parent.parent / "skills/events.jsonl")
+    made = World(n_train=8, n_selection=4, params={"epochs": 2}).run(tmp_path).events
+    assert {event.type for event in made} >= {"gate.judged", "skill.versioned"}
+    for event in (*reference, *made):
+        assert canonical(msgspec.to_builtins(event.said)) == canonical(event.data)
+        with pytest.raises(AttributeError):
+            event.said.epoch = 2  # type: ignore[attr-defined]
+
+
+def test_a_typed_event_refuses_what_the_schema_refuses(tmp_path: Path) -> None:
+    event = World(n_train=8, n_selection=4).run(tmp_path).events[0]
+    for wrong in ({"seed": "x"}, {"more": 1}, {"parent": "no digest"}, {"train": [{}]}):
+        data = dict(event.data) | wrong
+        with pytest.raises(FaultError):
+            make_event(event.type, data, seq=1, prev=None)
+        body = canonical({"data": data}).encode()
+        with pytest.raises(Unreadable):
+            _ = replace(event, line=body).said

@@ -17,14 +17,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+import msgspec
 from jsonschema_rs import Draft202012Validator
 
 from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, clean
 from skilltrail.core.errors import FaultError
+from skilltrail.history.log.types import CLASSES, EventType
+from skilltrail.history.log.types.parts import Part
 
+Said = TypeVar("Said", bound=Part)
 VERSION = 1
 # Fields that are floats even when the number is whole.
 SCORES = frozenset(
@@ -99,6 +103,18 @@ class Event:
             raise Unreadable(self.seq, error.asked, error.found, error.remedy) from error
         data: Mapping[str, Any] = event["data"]
         return data
+
+    @cached_property
+    def said(self) -> Part:
+        """The same as an instance of the class of its type, read straight from `line`.
+
+        Raises:
+            Unreadable: the data are none of that class.
+        """
+        try:
+            return _decoders()[EventType(self.type)].decode(self.line).data
+        except (ValueError, RecursionError) as error:
+            raise Unreadable(self.seq, self.name, _short(str(error))) from error
 
     @property
     def name(self) -> str:
@@ -191,6 +207,17 @@ def check_schema(event: Mapping[str, Any], where: str) -> None:
 
 def _short(text: str, most: int = 400) -> str:
     return text if len(text) <= most else f"{text[:most]} …"
+
+
+class _Line(msgspec.Struct, Generic[Said], frozen=True):
+    """A line of the log, of which the data alone are read."""
+
+    data: Said
+
+
+@cache
+def _decoders() -> Mapping[EventType, msgspec.json.Decoder[_Line[Part]]]:
+    return {type: msgspec.json.Decoder(_Line[said]) for type, said in CLASSES.items()}  # type: ignore[valid-type]
 
 
 @cache

@@ -1,0 +1,195 @@
+"""Events on the way to a candidate: what was proposed, merged, chosen and built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from skilltrail.history.log.types.parts import (
+    Count,
+    Digest,
+    EditId,
+    EditMade,
+    EditResult,
+    Epoch,
+    LeftOut,
+    Number,
+    Pair,
+    Part,
+    PatchId,
+    ReplyKey,
+    Source,
+    Step,
+    Tag,
+    says,
+)
+
+LineFrom = Annotated[int, Meta(ge=1)] | Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
+
+
+class PatchProposed(Part, frozen=True, kw_only=True):
+    """One analyst's output."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    source: Literal["failure", "success"]
+    items: Annotated[tuple[str, ...], says("ids of the train items seen, in order")]
+    shown: Annotated[
+        Mapping[str, Any], says("what was shown of the trajectories, and what was clipped")
+    ]
+    edits: tuple[EditMade, ...]
+    reasoning: Annotated[str, says("the analyst's own words")]
+    failure_types: Annotated[Mapping[str, str], says("item id -> type")]
+    rule: Tag | None
+    reply: ReplyKey | None
+
+
+class ReplyRejected(Part, frozen=True, kw_only=True):
+    """An optimizer reply that could not be used."""
+
+    epoch: Epoch | None = None
+    step: Step | None = None
+    stage: Annotated[str, says("reflect, merge, rank, budget, rewrite, slow, meta")]
+    reply: ReplyKey | None
+    message: Annotated[str, says("what the validator said")]
+    then: Annotated[str, says("what happens next")]
+
+
+class PatchMerged(Part, frozen=True, kw_only=True):
+    """Several patches became one."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    level: Annotated[Number, says("1 = merges proposed patches")]
+    group: Annotated[str, says("failure, success or final")]
+    inputs: Annotated[tuple[PatchId, ...], says("patches that went in")]
+    edits: tuple[EditMade, ...]
+    dropped: Annotated[tuple[EditId, ...], says("input edits without a merged edit")] | None = (
+        None
+    )
+    reason: str
+    rule: Tag | None
+    reply: ReplyKey | None
+
+
+class AppendixProposed(Part, frozen=True, kw_only=True):
+    """Notes for the protected appendix, as an edit."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    edits: tuple[EditMade, ...]
+    rule: Tag | None
+    reply: ReplyKey | None
+    reason: str
+
+
+class EditsSelected(Part, frozen=True, kw_only=True):
+    """Which edits are tried, in order."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    budget: Count | None
+    selected: tuple[EditId, ...]
+    left_out: tuple[LeftOut, ...]
+    rule: Tag | None
+    reason: str
+    reply: ReplyKey | None
+
+
+class CandidateBuilt(Part, frozen=True, kw_only=True):
+    """The chosen edits met the parent document."""
+
+    epoch: Epoch
+    step: Step
+    source: Annotated[Source, says("what the candidate comes from")]
+    mode: Literal["patch", "rewrite_from_suggestions", "full_rewrite_minibatch", "compaction"]
+    parent: Annotated[Digest, says("digest of the current skill")]
+    candidate: Annotated[Digest, says("digest of the new text")]
+    results: Annotated[tuple[EditResult, ...], says("exactly one per edit, in order")]
+    faults: Annotated[
+        tuple[str, ...], says("why the assembled document cannot be used; empty = usable")
+    ]
+    diff: Annotated[str, says("unified diff parent -> candidate")]
+    sources: Annotated[
+        tuple[tuple[LineFrom, Number], ...],
+        says(
+            "where each line comes from, in runs: [first line of the parent (1-based) or edit "
+            "id, number of lines]"
+        ),
+    ]
+    text: Annotated[str, says("the whole candidate, rewrite modes only")] | None = None
+    tokens: Annotated[Count, says("size of the candidate")]
+    rule: Tag
+    reply: ReplyKey | None
+    frontmatter: (
+        Annotated[
+            Literal["frozen", "train"],
+            says("`skill.frontmatter`, only where it made a difference"),
+        ]
+        | None
+    ) = None
+    rejected_before: (
+        Annotated[
+            Number,
+            says("the `gate.judged` event that rejected the same text: it is not judged again"),
+        ]
+        | None
+    ) = None
+
+
+class SlowUpdateCompared(Part, frozen=True, kw_only=True):
+    """Two skills on the same train items, at the end of an epoch."""
+
+    epoch: Epoch
+    previous: Annotated[Digest, says("digest of the skill at the end of the epoch before")]
+    current: Annotated[Digest, says("digest of the current skill")]
+    policy: Literal["mixed", "changed", "unchanged"]
+    samples: Count
+    max_extra: Count | None = None
+    pairs: tuple[Pair, ...]
+    counts: Mapping[str, Count]
+    rule: Tag
+    reason: str
+
+
+class SlowUpdateProposed(Part, frozen=True, kw_only=True):
+    """Guidance for the protected region, as an edit."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    mode: Literal["gated", "force"]
+    edits: tuple[EditMade, ...]
+    reasoning: str
+    items: Annotated[tuple[str, ...], says("train items shown")]
+    rule: Tag | None
+    reply: ReplyKey | None
+
+
+class CompactionProposed(Part, frozen=True, kw_only=True):
+    """A shorter whole document, as an edit."""
+
+    epoch: Epoch
+    step: Step
+    patch: PatchId
+    edits: tuple[EditMade, ...]
+    reasoning: str
+    rule: Tag | None
+    reply: ReplyKey | None
+
+
+class MetaSkillWritten(Part, frozen=True, kw_only=True):
+    """The optimizer-side memory after an epoch."""
+
+    epoch: Epoch
+    text: Annotated[str, says("the whole memory")]
+    digest: Annotated[Digest, says("SHA-256 of the text")]
+    reasoning: str
+    rule: Tag | None
+    reply: ReplyKey | None
