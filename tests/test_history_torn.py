@@ -164,6 +164,7 @@ def test_runs_lists_every_run_beside_damaged_logs(
     for name in ("aaaaaaaaaaaaaaaa", "bbbbbbbbbbbbbbbb", "bad"):
         assert name in err
     assert run(["compare", "--group-by", "lr"]) == 0
+    capfd.readouterr()
     git(here, "update-ref", "-d", "refs/evolution/main")
     assert run(["runs", "--json"]) == 0
     names = [row["name"] for row in json.loads(capfd.readouterr().out)]
