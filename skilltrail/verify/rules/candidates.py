@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -76,6 +77,7 @@ def _wanted(event: Event, course: Course) -> list[str]:
     return ids + ([] if notes is None else [edit["edit"] for edit in notes.data["edits"]])
 
 
+@lru_cache(maxsize=1)  # asked for by the candidate's event, and by its version's right after
 def built_again(event: Event, course: Course) -> Candidate:
     """Return the candidate of the recorded edits on the current skill."""
     known = {
