@@ -798,3 +798,51 @@ def test_what_cannot_be_checked_is_not_taken_as_fine(
     found = verified(forger.folder)
     assert found.exit_code() in (1, 3)
     assert rule in [row.rule for row in found.rows if not row.check.whole or row.check.faults]
+
+
+# An auditor
+
+
+def test_an_auditors_copy_is_left_as_it_is(forgers: Iterator[Forger]) -> None:
+    folder = next(forgers).folder
+
+    def seen() -> dict[Path, tuple[int, bytes]]:
+        # In a folder that can be written SQLite may leave the memory that its readers share.
+        files = [
+            path for path in folder.rglob("*") if path.is_file() and "db-" not in path.suffix
+        ]
+        return {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
+
+    before = seen()
+    assert verified(folder).exit_code() == 0
+    assert seen() == before
+
+
+def test_the_exports_do_where_there_is_no_store(forgers: Iterator[Forger]) -> None:
+    folder = next(forgers).folder
+    shutil.rmtree(folder / ".skilltrail")
+    found = verified(folder)
+    assert ([str(fault) for fault in found.faults], found.exit_code()) == ([], 0)
+
+
+def test_a_published_hash_holds_against_a_run_rewritten_everywhere(
+    base: Path, forgers: Iterator[Forger]
+) -> None:
+    forger = next(forgers)
+    tip = git(forger, "rev-parse", f"{RUNS}main")
+    assert verified(base, anchor=tip).exit_code() == 0
+    number = at(forger.training, "patch.proposed")
+    forger.change(number, lambda data: data.update(reasoning="because"))
+    forger.write()
+    faults = verified(forger.folder, anchor=tip).faults
+    assert tip in [fault.right for fault in faults]
+    assert verified(base, anchor="no-such-tag").exit_code() == 3
+
+
+def test_edited_params_make_the_rest_unchecked_and_no_fault(forgers: Iterator[Forger]) -> None:
+    forger = next(forgers)
+    replace_text(forger.folder / "params.yaml", "lr: 2", "lr: 3")
+    found = verified(forger.folder)
+    assert ([str(fault) for fault in found.faults], found.exit_code()) == ([], 3)
+    notes = " ".join(row.check.note for row in found.rows)
+    assert "changed since the stage train ran: lr" in notes
