@@ -54,6 +54,13 @@ FORMS = {
     "a channel of thought": f"<|channel>thought\n{DRAFT}<channel|>GOLD",
     "an unused token": f"<unused94>thought\n{DRAFT}<unused95>GOLD",
     "words": f"Here is my thought process:\n{DRAFT}\n\nHere is my response:\nGOLD",
+    "reasoning steps in words": (
+        f"Here are my reasoning steps:\n{DRAFT}\n"
+        "[BEGIN FINAL RESPONSE]\nGOLD\n[END FINAL RESPONSE]"
+    ),
+    "a block and a response": f"<think>\n{DRAFT}\n</think>\n\n<response>\nGOLD\n</response>\n",
+    "a block and an output": f"<thinking>{DRAFT}</thinking><output>GOLD</output>",
+    "begin and end of reasoning": f"<|begin_of_reasoning|>{DRAFT}<|end_of_reasoning|>GOLD",
     "Harmony": (
         f"<|channel|>analysis<|message|>{DRAFT}<|end|><|start|>assistant"
         "<|channel|>final<|message|>GOLD<|return|>"

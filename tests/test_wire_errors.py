@@ -163,6 +163,12 @@ def test_a_too_long_item_is_told_after_one_call(name: str, status: int | None) -
         (429, {"error": {"code": "insufficient_quota"}}, ModelConfigError),
         (200, {"error": {"message": "model 'x' not found, try pulling it"}}, ModelConfigError),
         (404, {"error": "x"}, ModelConfigError),
+        (
+            200,
+            {"error": "Unexpected endpoint or method. (POST /chat/completions)"},
+            ModelConfigError,
+        ),
+        (200, {"error": True, "message": "Unauthorized"}, ModelConfigError),
         (405, "", ModelConfigError),
         (422, {"detail": [{"msg": "extra fields not permitted"}]}, ModelConfigError),
         (500, "", Transient),

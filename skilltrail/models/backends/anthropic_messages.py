@@ -68,9 +68,9 @@ def read_message(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
     Raises:
         Refused, ModelError: there is none.
     """
-    said = said_in(body.get("content"))
-    if said is None or body.get("content") is None:
+    if not isinstance(body.get("content"), (list, str)):
         raise no_reply(endpoint, body, "no content in the message")
+    said = said_in(endpoint, body["content"])
     uses = [b for b in rows(body["content"]) if b.get("type") == "tool_use"]
     calls = [(use.get("id"), use.get("name"), use.get("input")) for use in uses]
     said = replace(said, blocks=tuple(kind for kind in said.blocks if kind != "tool_use"))

@@ -24,12 +24,7 @@ from skilltrail.params.model_options import RoleOptions
 
 TokenProvider = Callable[[], Awaitable[str]]
 # Where an identity token may go; a token sent elsewhere would be a stolen login.
-AZURE_HOSTS = (
-    ".azure.com",
-    ".azure.us",
-    ".azure.cn",
-    ".azure-api.net",
-)
+AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn", ".azure-api.net")
 
 
 def azure_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> Backend:

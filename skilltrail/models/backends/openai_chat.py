@@ -15,7 +15,7 @@ import openai
 from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
 from skilltrail.models.backends.strict import openai_schema
 from skilltrail.models.client.backend import content_of, image_url, model_name
-from skilltrail.models.client.classify import Endpoint, classify, malformed
+from skilltrail.models.client.classify import Endpoint, classify
 from skilltrail.models.client.foreign import (
     Said,
     beside,
@@ -86,9 +86,7 @@ def read_chat(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
     message = mapping(choice.get("message"))
     if not message:
         raise no_reply(endpoint, body, "no message in the choice")
-    said = said_in(message.get("content"))
-    if said is None:
-        raise malformed(endpoint, f"content of type {type(message['content']).__name__}")
+    said = said_in(endpoint, message.get("content"))
     asked = rows(message.get("tool_calls"))
     functions = [(c.get("id"), f) for c in asked if (f := mapping(c.get("function")))]
     if (old := mapping(message.get("function_call"))) and not functions:

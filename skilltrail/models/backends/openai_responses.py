@@ -12,7 +12,7 @@ from typing import Any
 from skilltrail.models.backends.sdk import HttpBackend, arguments_text, present
 from skilltrail.models.backends.strict import openai_schema
 from skilltrail.models.client.backend import content_of, image_url, model_name
-from skilltrail.models.client.classify import Endpoint, malformed
+from skilltrail.models.client.classify import Endpoint
 from skilltrail.models.client.foreign import (
     Said,
     ended,
@@ -43,24 +43,17 @@ def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) 
     """
     if not isinstance(body.get("output"), list):
         raise no_reply(endpoint, body, "no output in the response")
-    items = rows(body["output"])
-    parts = [_parts(endpoint, item) for item in items if item.get("type") == "message"]
+    by_kind: dict[str, list[Mapping[str, Any]]] = {}
+    for item in rows(body["output"]):
+        by_kind.setdefault(text_of(item.get("type")), []).append(item)
+    parts = [said_in(endpoint, m.get("content")) for m in by_kind.pop("message", [])]
+    uses = by_kind.pop("function_call", [])
+    calls = [(use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses]
     text = "".join(said.text for said in parts)
-    kinds = [
-        text_of(item.get("type"))
-        for item in items
-        if item.get("type") not in ("message", "function_call")
-    ]
-    blocks = [*(kind for said in parts for kind in said.blocks), *kinds]
-    calls = [
-        (item.get("call_id"), item.get("name"), item.get("arguments"))
-        for item in items
-        if item.get("type") == "function_call"
-    ]
     said = Said(
         # Some servers fill only the field that the SDKs compute.
         text if text else text_of(body.get("output_text")),
-        blocks=tuple(dict.fromkeys(blocks)),
+        blocks=(*(kind for said in parts for kind in said.blocks), *by_kind),
         refused=any(said.refused for said in parts),
     )
     usage = openai_usage(body.get("usage"), "input", "output")
@@ -71,14 +64,6 @@ def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) 
         word = "length"  # some servers say `completed` for a reply that was cut
     model = model_name(text_of(body.get("model")))
     return with_calls(endpoint, said, calls).reply(endpoint, word, model, usage)
-
-
-def _parts(endpoint: Endpoint, message: Mapping[str, Any]) -> Said:
-    said = said_in(message.get("content"))
-    if said is None:
-        what = type(message["content"]).__name__
-        raise malformed(endpoint, f"content of type {what} in a message")
-    return said
 
 
 def responses_body(request: Request, decoding: Decoding) -> dict[str, Any]:

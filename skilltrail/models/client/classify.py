@@ -195,6 +195,7 @@ def own_status(body: Any, status: int) -> int:
 
 def _said(body: Any) -> str:
     """Return the provider's own words, on one line."""
-    inner = body.get("error", body) if isinstance(body, Mapping) else body
+    error = body.get("error") if isinstance(body, Mapping) else None
+    inner = error if error and isinstance(error, (str, Mapping, list)) else body
     text = inner if isinstance(inner, str) else json.dumps(inner, ensure_ascii=False)
     return " ".join(text.split())

@@ -30,7 +30,7 @@ _KNOWN_FIELDS = re.compile(
 )
 # Where a body without a reply may say what is wrong.
 _COMPLAINTS = ("errors", "detail", "message", "msg", "error_msg", "Message", "base_resp")
-_PAGE = re.compile(r"\s*<(?:!doctype|html|head|body|\?xml|script|!--)", re.IGNORECASE)
+_PAGE = re.compile(r"\s*<[a-z!?]", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>\s*(.{0,80}?)\s*</title>", re.IGNORECASE | re.DOTALL)
 _STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
 
@@ -44,7 +44,7 @@ def body_of(endpoint: Endpoint, data: bytes) -> Mapping[str, Any]:
     try:
         value = shallow(json.loads(data))
     except (ValueError, RecursionError) as error:
-        text = data[:4000].decode("utf-8", "replace")
+        text = data[:4000].decode("utf-8-sig", "replace")
         raise page_error(endpoint, text) or malformed(
             endpoint, f"no JSON ({error}): {text[:80]!r}"
         ) from error
@@ -185,13 +185,17 @@ class Said:
         return Reply(self.text, finish, self.calls, model, usage, blocks=blocks)
 
 
-def said_in(content: Any) -> Said | None:
-    """Return what a message's content says: a text, or a list of parts; None for any other
-    shape. A part that is neither text nor refusal is named in `blocks`."""
+def said_in(endpoint: Endpoint, content: Any) -> Said:
+    """Return what a message's content says: a text, or a list of parts. A part that is neither
+    text nor refusal is named in `blocks`.
+
+    Raises:
+        Transient: it has another shape.
+    """
     if content is None or isinstance(content, str):
         return Said(text_of(content))
     if not isinstance(content, list):
-        return None
+        raise malformed(endpoint, f"content of type {type(content).__name__}")
     texts, blocks, refused = [], [], False
     for part in content:
         if isinstance(part, str):

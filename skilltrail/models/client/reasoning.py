@@ -17,11 +17,11 @@ _NAME = (
     r"|chain[_-]of[_-]thought|inner[_-]monologue)"
 )
 _OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\] | ◁think▷
-    | <\|begin_of_thought\|> | <\|START_THINKING\|> | <\|inner_prefix\|> | <unused94>
-    | <\|channel>[ ]*thought\b )"""
+    | <\|(?:begin|start)_of_(?:thought|thinking|reasoning)\|> | <\|START_THINKING\|>
+    | <\|inner_prefix\|> | <unused94> | <\|channel>[ ]*thought\b )"""
 _CLOSE = rf"""(?: <\|?/{_NAME}\s*\|?> | \[/(?:THINK|THINKING|REASONING)\] | ◁/think▷
-    | <\|end_of_thought\|> | <\|END_THINKING\|> | <\|inner_suffix\|> | <unused95>
-    | <channel\|> )"""
+    | <\|end_of_(?:thought|thinking|reasoning)\|> | <\|END_THINKING\|>
+    | <\|inner_suffix\|> | <unused95> | <channel\|> )"""
 _FLAGS = re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE
 _OPENING = re.compile(_OPEN, _FLAGS)
 # A block begins a line; one that is never closed reaches to the end.
@@ -29,12 +29,14 @@ _BLOCK = re.compile(rf"^[ \t]*{_OPEN}.*?(?:{_CLOSE}|\Z)\s*", _FLAGS)
 # A tag in quotes is talked about, not used.
 _CLOSING = re.compile(rf"(?P<line>^[ \t]*)?(?<![`'\"]){_CLOSE}\s*", _FLAGS)
 _IN_WORDS = re.compile(
-    r"\A\s*here(?:'s|\ is)\ my\ thought\ process:.*?here(?:'s|\ is)\ my\ response:\s*", _FLAGS
+    r"""\A\s*(?: here(?:'s|\ is)\ my\ thought\ process: .*? here(?:'s|\ is)\ my\ response:
+    | here\ are\ my\ reasoning\ steps: .*? \[BEGIN\ FINAL\ RESPONSE\] )\s*""",
+    _FLAGS,
 )
-# What some models put around the answer itself.
+# What models that reason put around the answer itself.
 _WRAPPING = re.compile(
-    r"<\|(?:begin_of_solution|end_of_solution|start_response|end_response"
-    r"|begin_of_box|end_of_box)\|>",
+    r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:start|end)_response)\|>"
+    r"|\A\s*<(?:response|output)>|</(?:response|output)>\s*\Z|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
 )
 _ONE_VALUE = re.compile(r"\s*(?:```\w*\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)

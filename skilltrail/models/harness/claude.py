@@ -23,7 +23,6 @@ from skilltrail.models.client.foreign import (
     ended,
     mapping,
     message_usage,
-    said_in,
     text_of,
 )
 from skilltrail.models.environ import Environ
@@ -183,11 +182,13 @@ class _Told:
             self.result = event
         elif kind in ("assistant", "user"):
             content = message.get("content")
-            for block in content if isinstance(content, list) else ():
-                self._note_block(mapping(block))
+            content = [{"type": "text", "text": content}] if text_of(content) else content
+            blocks = list(map(mapping, content)) if isinstance(content, list) else []
+            for block in blocks:
+                self._note_block(block)
             if kind == "assistant":
-                said = said_in(content)
-                self.text = said.text if said is not None and said.text else self.text
+                texts = [text_of(b.get("text")) for b in blocks if b.get("type") == "text"]
+                self.text = "".join(texts) if any(texts) else self.text
                 name = text_of(message.get("model"))
                 self.model = name if name else self.model
 
