@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import platform
 import random
@@ -14,7 +13,6 @@ import subprocess
 import sys
 import time
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +22,9 @@ from store_worker import key_of, value_of
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.store.facts import FactStore
 from skilltrail.store.lock import run_lock
-from skilltrail.store.maintenance import release_claims
+from skilltrail.store.maintenance import release_claims, store_stats
 from skilltrail.store.ops import Ops, read_ops
-from skilltrail.store.owner import Owner, this_process
+from skilltrail.store.owner import Owner, boot
 
 WORKER = Path(__file__).with_name("store_worker.py")
 KEY = "c" * 64
@@ -66,19 +64,22 @@ def ops_types(root: Path) -> list[str]:
     return [line["type"] for line in read_ops(root / ".skilltrail" / "ops.jsonl")]
 
 
-def plant_claim(root: Path, owner: Owner) -> None:
-    """Leave the claim that a store opened by `owner` would have left, had it been killed."""
+def plant_claim(root: Path, host: str, pid: int, token: str = "another boot:1") -> None:
+    """Leave the claim of a store that was killed: its row, and no lock."""
     FactStore.open(root).close()
-    change(
-        root, "INSERT INTO claims VALUES (?, ?, ?, ?, ?)", KEY, "t", owner.host, owner.pid, 1
-    )
-    (root / ".skilltrail/owners/t").write_text(json.dumps(owner.to_json()), encoding="utf-8")
+    change(root, "INSERT INTO claims VALUES (?, ?, ?, ?, ?)", KEY, token, host, pid, 1.0)
 
 
 def change(root: Path, sql: str, *values: object) -> None:
     """Change the store behind everybody's back."""
     with closing(sqlite3.connect(root / ".skilltrail" / "store.db")) as connection, connection:
         connection.execute(sql, values)
+
+
+def signed(root: Path) -> None:
+    """Wait until a claim is written down, some milliseconds after it is held."""
+    while store_stats(root).claims == 0:
+        time.sleep(0.01)
 
 
 def container(*argv: object, host: str = "same") -> list[str]:
@@ -156,6 +157,7 @@ def test_the_claim_of_a_killed_process_is_taken_over_and_noted(
     """Not reaped: a killed child whose parent has not asked for it still has its pid."""
     worker = start("claim", tmp_path, KEY)
     assert first_line(worker) == "claimed"
+    signed(tmp_path)
     kill(worker, reap)
     with FactStore.open(tmp_path) as store:
         made = asyncio.run(asyncio.wait_for(store.get_or_make("call", KEY, yes), 20))
@@ -171,7 +173,7 @@ def test_a_claim_whose_pid_now_belongs_to_another_process_is_taken_over(
     tmp_path: Path,
 ) -> None:
     """Case concurrency-02: a living process of that id holds nothing of the claimant's."""
-    plant_claim(tmp_path, this_process())
+    plant_claim(tmp_path, platform.node(), os.getpid(), f"{boot()}:1")
     with FactStore.open(tmp_path) as store:
         assert not asyncio.run(store.get_or_make("call", KEY, yes)).reused
     assert ops_types(tmp_path) == ["claim.stolen"]
@@ -205,6 +207,7 @@ def test_the_claim_of_a_killed_container_is_taken_over_at_once(
 ) -> None:
     worker = in_container("claim", tmp_path, KEY, host=host)
     assert first_line(worker) == "claimed"
+    signed(tmp_path)
     with FactStore.open(tmp_path) as store:
         with pytest.raises(asyncio.TimeoutError):
             asyncio.run(asyncio.wait_for(store.get_or_make("call", KEY, yes), 0.5))
@@ -217,23 +220,9 @@ def test_the_claim_of_a_killed_container_is_taken_over_at_once(
 def test_the_claims_of_this_host_before_it_was_started_again_are_taken_over(
     tmp_path: Path,
 ) -> None:
-    plant_claim(tmp_path, replace(this_process(), boot="an earlier one", pid=1))
+    plant_claim(tmp_path, platform.node(), 1)
     with FactStore.open(tmp_path) as store:
         assert not asyncio.run(store.get_or_make("call", KEY, yes)).reused
-
-
-def test_what_a_killed_store_left_beside_the_facts_goes_when_the_next_one_opens(
-    tmp_path: Path,
-) -> None:
-    worker = start("put", tmp_path, "seed", 100_000)
-    first_line(worker)
-    kill(worker)
-    owners = tmp_path / ".skilltrail/owners"
-    assert len(list(owners.iterdir())) == 1
-    with FactStore.open(tmp_path) as store:
-        asyncio.run(store.put("call", KEY, {}))
-        assert len(list(owners.iterdir())) == 1  # its own
-    assert list(owners.iterdir()) == []
 
 
 def test_a_live_claim_is_waited_for_and_never_taken(tmp_path: Path) -> None:
@@ -246,7 +235,7 @@ def test_a_live_claim_is_waited_for_and_never_taken(tmp_path: Path) -> None:
 
 
 def test_the_claim_of_another_host_ends_in_an_error_with_a_way_out(tmp_path: Path) -> None:
-    plant_claim(tmp_path, Owner("elsewhere", 99999, boot="another"))
+    plant_claim(tmp_path, "elsewhere", 99999)
     with FactStore.open(tmp_path, foreign_wait_s=0.1) as store:
         with pytest.raises(SkilltrailError, match="process 99999 on elsewhere.*release elsew"):
             asyncio.run(store.get_or_make("call", KEY, yes))

@@ -43,6 +43,25 @@ def canonical(value: Any) -> str:
     )
 
 
+def canonical_clean(value: Any) -> str:
+    """Return the canonical JSON text of `cleaned(value)`.
+
+    Raises:
+        ValueError: `value` holds NaN or an infinity, or is nested too deeply.
+        TypeError: `value` holds something that is not JSON.
+    """
+    try:
+        text = canonical(value)
+        if text.isascii():
+            return text
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        text = canonical(cleaned(value))
+    except RecursionError as error:
+        raise ValueError("the value is nested too deeply") from error
+    return text
+
+
 def loaded(data: str | bytes) -> Any:
     """Return the JSON value of a recorded text.
 
@@ -144,7 +163,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 def digest(tag: str, value: Any) -> str:
     """Return the SHA-256 (64 hex digits) of `tag` and the canonical form of `value`."""
-    return hashlib.sha256(f"{tag}\n{canonical(cleaned(value))}".encode()).hexdigest()
+    return hashlib.sha256(f"{tag}\n{canonical_clean(value)}".encode()).hexdigest()
 
 
 def text_digest(text: str) -> str:

@@ -7,6 +7,7 @@ imported as `skilltrail.envs.<name>` too, so that their modules name each other 
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import sys
@@ -47,6 +48,7 @@ def environment_names() -> list[str]:
     return list(environment_folders())
 
 
+@functools.cache
 def is_foreign(kind: type) -> bool:
     """Return whether an environment's class is not the library's own."""
     return not Path(inspect.getfile(kind)).resolve().is_relative_to(LIBRARY)

@@ -1,44 +1,57 @@
-"""One payer per key: a claim says which store is making a fact now.
+"""One payer per key: whoever makes a fact holds the key's place in a lock file meanwhile.
 
-A claim is a row beside the facts. It is taken and given back in the same transactions as facts,
-so there is no moment at which a key has neither. Each open store holds a file of its own in
-`.skilltrail/owners`, named by its token; the kernel says whether it is still held. A claim
-whose store is gone is taken over and the takeover is noted; any other claim is waited for.
+The kernel says whether a place is held, for every process and container on this host, and frees
+it when its holder dies; no clock, host name or process id has a say. A row beside the facts
+tells people who it is. A row whose place is free was left by a process that is gone: its key is
+taken over and that is noted; but the row of another machine, of which this kernel knows
+nothing, is waited for. Source: fcntl(2), open file description locks.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
+import fcntl
+import hashlib
 import os
 import platform
 import sqlite3
+import struct
 import time
 import uuid
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from skilltrail.core.canon import loaded
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.files import writing
-from skilltrail.core.held import clear_left, hold, is_held
 from skilltrail.store.ops import Ops
-from skilltrail.store.owner import Owner, this_process
+from skilltrail.store.owner import boot
 from skilltrail.store.writer import Work, Writer
 
-FOLDER = "owners"  # beside the store
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
 _NOTE_AFTER_S = 5.0
+# Elsewhere than on Linux two stores of one process would not keep each other out.
+_LOOK = (
+    "SELECT EXISTS (SELECT 1 FROM facts WHERE key = ?1), token, host, pid"
+    " FROM (SELECT 1) LEFT JOIN claims ON claims.key = ?1"
+)
+_SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who claims a key: a store by its token, and its process as it was signed then."""
+    """Who signed for a key; `token` names one open store and the boot of its kernel."""
 
     token: str
     host: str
     pid: int
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """True where its kernel may be another one than ours, and still run."""
+        return self.host != platform.node() and not self.token.startswith(f"{boot()}:")
 
     def to_json(self) -> dict[str, str | int]:
         return {"host": self.host, "pid": self.pid}
@@ -47,69 +60,59 @@ class Holder:
         return f"process {self.pid} on {self.host}"
 
 
-def holder_of(connection: sqlite3.Connection, key: str) -> Holder | None:
-    row = connection.execute("SELECT token, host, pid FROM claims WHERE key = ?", (key,))
-    found = row.fetchone()
-    return None if found is None else Holder(*found)
-
-
 class Claims:
-    """The claims of one store. `foreign_wait_s` bounds the wait for another host's claim."""
+    """The claims of one store. `foreign_wait_s` bounds the wait for another machine's."""
 
-    def __init__(self, writer: Writer, ops: Ops, path: Path, foreign_wait_s: float) -> None:
-        """Sign as the holder of claims.
+    def __init__(
+        self,
+        path: Path,
+        writer: Writer,
+        query: Callable[[str, Iterable[Any]], list[Any]],
+        ops: Ops,
+        foreign_wait_s: float,
+    ) -> None:
+        """Open the lock file beside the store at `path`; `query` reads that store.
 
         Raises:
-            SkilltrailError: the system refuses the file.
+            SkilltrailError: the system refuses it.
         """
-        self._writer = writer
-        self._ops = ops
-        self._path = path
+        self._path, self._writer, self._query, self._ops = path, writer, query, ops
         self._foreign_wait_s = foreign_wait_s
-        owner = this_process()
-        self._me = Holder(uuid.uuid4().hex, owner.host, owner.pid)
-        self._signed = self._file(self._me)
-        with writing(self._signed):
-            self._signed.parent.mkdir(exist_ok=True)
-            self._held = hold(self._signed)
-            os.write(self._held, f"{json.dumps(owner.to_json())}\n".encode())
-        self._clear()
+        self._me = Holder(f"{boot()}:{uuid.uuid4().hex}", platform.node(), os.getpid())
+        places = path.with_suffix(".claims")
+        with writing(places):
+            self._file = os.open(places, os.O_RDWR | os.O_CREAT, 0o644)
 
     async def take(self, key: str) -> bool:
         """Wait until the key is ours to make (True) or somebody has made it (False).
 
         Raises:
-            SkilltrailError: a process of another host claims it and does not finish.
+            SkilltrailError: another machine claims it and does not finish.
         """
         begun = time.monotonic()
         noted = False
         poll_s = _FIRST_POLL_S
-        while True:
-            found = await self._writer.run(self._claim(key), durable=False)
-            if not isinstance(found, Holder):
-                return found
-            held = is_held(self._file(found))
-            elsewhere = not held and self._is_elsewhere(found)
-            if not held and not elsewhere:
-                if await self._writer.run(self._take_over(key, found), durable=False):
-                    self._ops.write("claim.stolen", key=key, holder=found.to_json())
-                    return True
-                continue
-            waited_s = time.monotonic() - begun
-            if elsewhere and waited_s >= self._foreign_wait_s:
-                raise self._foreign(found)
-            if not noted and waited_s >= _NOTE_AFTER_S:
-                self._ops.write("claim.waiting", key=key, holder=found.to_json())
+        while not self._is_ours(key):
+            holder, waited_s = self._look(key)[1], time.monotonic() - begun
+            if holder is not None and holder.is_elsewhere and waited_s >= self._foreign_wait_s:
+                raise self._foreign(holder)
+            if holder is not None and not noted and waited_s >= _NOTE_AFTER_S:
+                self._ops.write("claim.waiting", key=key, holder=holder.to_json())
                 noted = True
             await asyncio.sleep(poll_s)
             poll_s = min(2 * poll_s, _LAST_POLL_S)
-
-    def give_back(self, key: str) -> None:
-        """Free a key that was not made; does not wait."""
-        self._writer.submit(self.freed(key), durable=False)
+        # Somebody may have made it between our last look and our lock.
+        made, holder = self._look(key)
+        if made:
+            self._set(key, fcntl.F_UNLCK)
+            return False
+        if holder is not None and holder != self._me:
+            self._ops.write("claim.stolen", key=key, holder=holder.to_json())
+        self._writer.submit(self._sign(key), durable=False)
+        return True
 
     def freed(self, key: str) -> Work[None]:
-        """Return the job that ends our claim of `key`."""
+        """Return the job that strikes our name for `key`."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -118,8 +121,17 @@ class Claims:
 
         return work
 
+    def let_go(self, key: str) -> None:
+        """Let others have a key, once what `freed` returned is done."""
+        self._set(key, fcntl.F_UNLCK)
+
+    def give_back(self, key: str) -> None:
+        """Free a key that was not made; does not wait."""
+        done = self._writer.submit(self.freed(key), durable=False)
+        done.add_done_callback(lambda _: self.let_go(key))
+
     def give_back_all(self) -> None:
-        """Free every key of this store; does not wait."""
+        """Strike our name everywhere; does not wait."""
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM claims WHERE token = ?", (self._me.token,))
@@ -127,55 +139,38 @@ class Claims:
         self._writer.submit(work, durable=False)
 
     def close(self) -> None:
-        """Sign off: from now on every claim that is left counts as of a store that is gone."""
-        self._signed.unlink(missing_ok=True)
-        os.close(self._held)
+        """Let go of everything."""
+        os.close(self._file)
 
-    def _clear(self) -> None:
-        """Delete the files of stores that are gone and claim nothing; does not wait."""
-        folder = self._signed.parent
+    def _is_ours(self, key: str) -> bool:
+        """Hold the place of a key unless somebody else does, or signed for it elsewhere."""
+        if not self._set(key, fcntl.F_WRLCK):
+            return False
+        holder = self._look(key)[1]
+        if holder is None or not holder.is_elsewhere:
+            return True
+        self._set(key, fcntl.F_UNLCK)
+        return False
+
+    def _set(self, key: str, how: int) -> bool:
+        """Lock or free the place of a key; False where somebody else holds it."""
+        place = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=7).digest(), "big")
+        try:
+            fcntl.fcntl(self._file, _SET_LOCK, struct.pack("hhqqq", how, 0, place, 1, 0))
+        except (BlockingIOError, PermissionError):
+            return False
+        return True
+
+    def _look(self, key: str) -> tuple[bool, Holder | None]:
+        """Return whether the fact is there, and who has signed for it."""
+        ((made, token, host, pid),) = self._query(_LOOK, (key,))
+        return bool(made), None if token is None else Holder(token, host, pid)
+
+    def _sign(self, key: str) -> Work[None]:
+        row = (key, self._me.token, self._me.host, self._me.pid, time.time())
 
         def work(connection: sqlite3.Connection) -> None:
-            claiming = {token for (token,) in connection.execute("SELECT token FROM claims")}
-            clear_left(file for file in folder.iterdir() if file.name not in claiming)
-
-        self._writer.submit(work, durable=False)
-
-    def _file(self, holder: Holder) -> Path:
-        return self._path.with_name(FOLDER) / holder.token
-
-    def _is_elsewhere(self, holder: Holder) -> bool:
-        """Return whether our kernel cannot know of the holder."""
-        try:
-            return Owner.from_json(loaded(self._file(holder).read_bytes())).is_elsewhere
-        except (OSError, ValueError, KeyError, TypeError):
-            return holder.host != platform.node()
-
-    def _claim(self, key: str) -> Work[Holder | bool]:
-        def work(connection: sqlite3.Connection) -> Holder | bool:
-            """Return True when the key is ours now, False when the fact is there."""
-            if connection.execute("SELECT 1 FROM facts WHERE key = ?", (key,)).fetchone():
-                return False
-            holder = holder_of(connection, key)
-            if holder is None:
-                connection.execute(
-                    "INSERT INTO claims VALUES (?, ?, ?, ?, ?)",
-                    (key, self._me.token, self._me.host, self._me.pid, time.time()),
-                )
-                return True
-            return True if holder == self._me else holder
-
-        return work
-
-    def _take_over(self, key: str, dead: Holder) -> Work[bool]:
-        def work(connection: sqlite3.Connection) -> bool:
-            """Return False when somebody else was faster."""
-            cursor = connection.execute(
-                "UPDATE claims SET token = ?, host = ?, pid = ?, started = ?"
-                " WHERE key = ? AND token = ?",
-                (self._me.token, self._me.host, self._me.pid, time.time(), key, dead.token),
-            )
-            return cursor.rowcount == 1
+            connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", row)
 
         return work
 

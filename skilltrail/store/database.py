@@ -24,7 +24,7 @@ FILE = "store.db"
 VERSION = 1
 
 # shards: digests of export files whose every fact is in `facts`.
-# claims.started: seconds since the epoch, for people; who lives is asked of the kernel.
+# claims: who makes a key now, for people; whether they live is asked of the kernel's locks.
 # dropped: gaps that a person asked to try again; an old export must not bring them back.
 _SCHEMA = """
 CREATE TABLE facts (
@@ -108,8 +108,8 @@ def _is_writable(path: Path) -> bool:
 
 def read_only(path: Path) -> list[Path]:
     """Return what the system does not let us write of a store's folder and files."""
-    names = (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.stem}.lock")
-    files = [path.parent, *(path.with_name(name) for name in names)]
+    beside = [path.with_name(f"{path.name}{end}") for end in ("", "-wal", "-shm")]
+    files = [path.parent, *beside, path.with_suffix(".lock"), path.with_suffix(".claims")]
     return [file for file in files if file.exists() and not os.access(file, os.W_OK)]
 
 

@@ -46,16 +46,17 @@ class FactStore(FactReader):
         hide: Callable[[Any], Any],
     ) -> None:
         database.prepare(path, busy_s)
-        try:
-            super().__init__(path, database.connect(path, busy_s), ExitStack())
-            self._writer = Writer(database.connect(path, busy_s), database.Turn(path), path)
-        except sqlite3.Error as error:
-            raise explain(error, path) from error
-        self.ops = ops
-        self._hide = hide
-        self._claims = Claims(self._writer, ops, path, foreign_wait_s)
         self._flights: dict[str, Future[dict[str, Any] | None]] = {}
         self._boarding = threading.Lock()
+        self.ops, self._hide = ops, hide
+        try:
+            super().__init__(path, database.connect(path, busy_s), ExitStack())
+            self._writer = Writer(
+                database.connect(path, busy_s), database.Turn(path), path, self._flights.__len__
+            )
+        except sqlite3.Error as error:
+            raise explain(error, path) from error
+        self._claims = Claims(path, self._writer, self.query, ops, foreign_wait_s)
 
     @staticmethod
     def open(
@@ -195,6 +196,7 @@ class FactStore(FactReader):
 
             stands = await self._writer.run(work)
             kept = True
+            self._claims.let_go(key)
         finally:
             if not kept and not self._closed:
                 self._claims.give_back(key)

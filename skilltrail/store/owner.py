@@ -2,13 +2,14 @@
 
 A process is named by what no clock moves: the kernel's boot, its pid namespace, its id there
 and the ticks after the boot at which it started. Source: proc(5), `stat` field 22, `boot_id`.
-Whether it still *holds* a file is asked of the kernel's lock (`skilltrail.core.held`), which
-answers for other containers on this kernel too.
+Whether it still *holds* something is asked of the kernel's locks, which answer for other
+containers on this kernel too.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import platform
 from collections.abc import Mapping
@@ -35,12 +36,12 @@ class Owner:
 
         Another boot under this host's name is this host before it was started again.
         """
-        return self.host != platform.node() and self.boot != _boot()
+        return self.host != platform.node() and self.boot != boot()
 
     @property
     def is_running(self) -> bool:
         """True only when it is provably the process of that id here, and not a zombie."""
-        here = (self.boot, self.namespace) == (_boot(), _namespace())
+        here = (self.boot, self.namespace) == (boot(), _namespace())
         return here and self.ticks == _started(self.pid) != -1
 
     def __str__(self) -> str:
@@ -64,14 +65,16 @@ class Owner:
 
 
 def process_of(pid: int) -> Owner:
-    return Owner(platform.node(), pid, _boot(), _namespace(), _started(pid))
+    return Owner(platform.node(), pid, boot(), _namespace(), _started(pid))
 
 
 def this_process() -> Owner:
     return process_of(os.getpid())
 
 
-def _boot() -> str:
+@functools.cache
+def boot() -> str:
+    """Return what names this start of this kernel."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:  # not Linux

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from skilltrail.core.canon import canonical, cleaned, digest
+from skilltrail.core.canon import canonical_clean, digest
 from skilltrail.core.item import Item
 
 # gap: a missing rollout kept for one run only (DESIGN §3, `gate.min_coverage` < 1).
@@ -37,10 +37,7 @@ class Fact:
             raise ValueError(f"a fact's key is letters and digits, found {key!r}")
         if not isinstance(value, Mapping):
             raise TypeError(f"a fact's value is a JSON object, found {type(value).__name__}")
-        try:
-            return Fact(kind, key, canonical(cleaned(dict(value))))
-        except RecursionError as error:
-            raise ValueError("the value is nested too deeply") from error
+        return Fact(kind, key, canonical_clean(dict(value)))
 
 
 @dataclass(frozen=True)

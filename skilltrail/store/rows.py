@@ -35,10 +35,10 @@ def insert(fact: Fact, revive: bool = True) -> Work[bytes | None]:
 
     `revive` lets a gap come back after `store retry-missing` dropped it.
     """
-    data = fact.text.encode("utf-8")
-    packed = pack(data)
 
     def work(connection: sqlite3.Connection) -> bytes | None:
+        data = fact.text.encode("utf-8")
+        packed = pack(data)  # here, off the event loop
         if fact.kind == "gap":
             if revive:
                 connection.execute("DELETE FROM dropped WHERE key = ?", (fact.key,))

@@ -1,15 +1,19 @@
-"""One writer thread per process; jobs that wait together are committed together.
+"""One writer thread per process; jobs that come together are committed together.
 
-A job is a function of the connection. All jobs of a batch run in one transaction; a job's
-result is given out after the commit. While one batch is on its way to the disk the next one
-gathers, so hundreds of puts share a sync and the event loop never waits for the disk.
+A job is a function of the connection. All jobs of a batch run in one transaction; results are
+given out after the commit, to each event loop at once. While one batch is on its way to the
+disk the next one gathers, and where many are expected the thread waits a little for them, so
+that hundreds of puts share a sync and the event loop never waits for the disk.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -25,22 +29,46 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 _MOST_PER_COMMIT = 1000
+_MANY, _GATHER_S = 8, 0.002
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Job:
+    """A job; `done` is of the event loop `loop`, or of whoever waits where that is None."""
+
     work: Work[Any]
     durable: bool
-    done: Future[Any]
+    done: Future[Any] | asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop | None = None
+    result: Any = None
+    error: Exception | None = None
+
+    def settle(self) -> None:
+        if self.done.done():
+            return
+        if self.error is not None:
+            self.done.set_exception(self.error)
+        else:
+            self.done.set_result(self.result)
 
 
 class Writer:
-    """Runs jobs in order. Safe from every thread and event loop."""
+    """Runs jobs in order. Safe from every thread and event loop.
 
-    def __init__(self, connection: sqlite3.Connection, turn: Turn, path: Path) -> None:
+    `expected` says how many jobs are to come soon.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        turn: Turn,
+        path: Path,
+        expected: Callable[[], int],
+    ) -> None:
         self._connection = connection
         self._turn = turn
         self._path = path
+        self._expected = expected
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._gate = threading.Lock()
         self._open = True
@@ -55,10 +83,7 @@ class Writer:
             SkilltrailError: the store is closed.
         """
         done: Future[T] = Future()
-        with self._gate:
-            if not self._open:
-                raise SkilltrailError("The fact store is closed", str(self._path))
-            self._jobs.put(_Job(work, durable, done))
+        self._put(_Job(work, durable, done))
         return done
 
     async def run(self, work: Work[T], durable: bool = True) -> T:
@@ -67,7 +92,9 @@ class Writer:
         A cancelled caller still waits for the commit, some milliseconds away: what was paid
         for is on the disk before its task ends.
         """
-        done = asyncio.wrap_future(self.submit(work, durable))
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        self._put(_Job(work, durable, done, loop))
         try:
             return await asyncio.shield(done)
         except asyncio.CancelledError:
@@ -81,6 +108,12 @@ class Writer:
                 self._open = False
                 self._jobs.put(None)
         self._thread.join()
+
+    def _put(self, job: _Job) -> None:
+        with self._gate:
+            if not self._open:
+                raise SkilltrailError("The fact store is closed", str(self._path))
+            self._jobs.put(job)
 
     def _run(self) -> None:
         try:
@@ -96,6 +129,8 @@ class Writer:
         first = self._jobs.get()
         if first is None:
             return None
+        if self._expected() >= _MANY:
+            time.sleep(_GATHER_S)
         batch = [first]
         while len(batch) < _MOST_PER_COMMIT:
             try:
@@ -109,23 +144,20 @@ class Writer:
         return batch
 
     def _commit(self, batch: list[_Job]) -> None:
+        error: Exception | None = RuntimeError("the store's writer failed")
         try:
             with self._turn:
-                results = self._transact(batch)
-        except sqlite3.Error as error:
-            reason = explain(error, self._path)
-            reason.__cause__ = error
-            for job in batch:
-                job.done.set_exception(reason)
-        else:
-            for job, result in zip(batch, results, strict=True):
-                job.done.set_result(result)
+                self._transact(batch)
+            error = None
+        except sqlite3.Error as found:
+            error = explain(found, self._path)
+            error.__cause__ = found
         finally:
             for job in batch:
-                if not job.done.done():
-                    job.done.set_exception(RuntimeError("the store's writer failed"))
+                job.error = error
+            _give_out(batch)
 
-    def _transact(self, batch: list[_Job]) -> list[Any]:
+    def _transact(self, batch: list[_Job]) -> None:
         connection = self._connection
         # Claims need no sync: they mean nothing once the machine has gone down.
         durable = any(job.durable for job in batch)
@@ -134,20 +166,39 @@ class Writer:
             self._synced = durable
         connection.execute("BEGIN IMMEDIATE")
         try:
-            results = [job.work(connection) for job in batch]
+            for job in batch:
+                job.result = job.work(connection)
             connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-        return results
 
     def _refuse_rest(self) -> None:
         with self._gate:
             self._open = False
-        while True:
-            try:
+        rest = []
+        with contextlib.suppress(Empty):
+            while True:
                 job = self._jobs.get_nowait()
-            except Empty:
-                return
-            if job is not None:
-                job.done.set_exception(SkilltrailError("The fact store is closed"))
+                if job is not None:
+                    job.error = SkilltrailError("The fact store is closed")
+                    rest.append(job)
+        _give_out(rest)
+
+
+def _give_out(batch: list[_Job]) -> None:
+    """Tell everybody who waits: each event loop is woken once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = defaultdict(list)
+    for job in batch:
+        if job.loop is None:
+            job.settle()
+        else:
+            by_loop[job.loop].append(job)
+    for loop, jobs in by_loop.items():
+        with contextlib.suppress(RuntimeError):  # a loop that is closed waits for nothing
+            loop.call_soon_threadsafe(_settle, jobs)
+
+
+def _settle(jobs: list[_Job]) -> None:
+    for job in jobs:
+        job.settle()

@@ -7,6 +7,7 @@ retries are off (`max_retries=0`): there is one retry layer, `models.client.retr
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from abc import ABC, abstractmethod
@@ -24,7 +25,7 @@ from skilltrail.params.model_options import RoleOptions
 
 # Sent where a server asks for no key: the SDKs insist on some text.
 NO_KEY = "none"
-_KEPT_ALIVE = 100  # connections that the SDKs keep open by themselves
+_PER_CLIENT = 8  # calls in flight
 # Failures of a connection that no second try can mend: the address itself is wrong.
 _BAD_ADDRESS = ("UnsupportedProtocol", "InvalidURL", "LocalProtocolError")
 
@@ -105,14 +106,39 @@ def http_client(sdk: Any, workers: int) -> Any:
     """Return an HTTP client of the SDK's kind that keeps a connection open for each worker and
     follows no redirect: a key goes to the host that params name and to no other.
 
-    With more calls in flight than connections kept, each call beyond them pays for a new one.
+    A client looks at every connection it keeps for each call, so that many are spread over
+    several clients; the one with the fewest calls in flight takes the next.
     """
     kind = sdk.DefaultAsyncHttpxClient
-    if workers <= _KEPT_ALIVE:
+    if workers <= _PER_CLIENT:
         return kind(follow_redirects=False)
     library = sys.modules[kind.__mro__[1].__module__.split(".")[0]]
     limits = library.Limits(max_connections=None, max_keepalive_connections=workers)
-    return kind(limits=limits, follow_redirects=False)
+    trusted = library.create_ssl_context()  # reads the certificates, once
+
+    class Spread(kind):  # type: ignore[misc, valid-type]
+        def __init__(self) -> None:
+            super().__init__(follow_redirects=False, verify=trusted)
+            count = -(-workers // _PER_CLIENT)
+            self._clients = [
+                kind(limits=limits, follow_redirects=False, verify=trusted)
+                for _ in range(count)
+            ]
+            self._in_flight = [0] * count
+
+        async def send(self, request: Any, **options: Any) -> Any:
+            at = self._in_flight.index(min(self._in_flight))
+            self._in_flight[at] += 1
+            try:
+                return await self._clients[at].send(request, **options)
+            finally:
+                self._in_flight[at] -= 1
+
+        async def aclose(self) -> None:
+            await asyncio.gather(*(client.aclose() for client in self._clients))
+            await super().aclose()
+
+    return Spread()
 
 
 def arguments_text(value: Mapping[str, Any]) -> str:
