@@ -225,6 +225,7 @@ LOST = {
         message([], usage={"input_tokens": 9, "output_tokens": 40}),
     ),
     "reasoning item": ("responses", response({"type": "reasoning", "summary": []})),
+    "an unknown item": ("responses", response({"id": "x"}, usage=None)),
     "web_search_call": ("responses", response({"type": "web_search_call"}, usage=None)),
     "of its tokens": ("completions", completion("", usage=None)),
     "12 output tokens": (

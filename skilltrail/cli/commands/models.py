@@ -57,7 +57,7 @@ def plan(
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
     emit(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
-    emit("Each cell: at least, likely, at most; a call made again after a failure is apart")
+    emit("Each cell: at least / likely / at most; a call made again after a failure is apart")
     table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
     for warning in found.warnings:
         say(f"warning: {warning}")
@@ -96,7 +96,8 @@ def shown(row: Phase) -> tuple[str, str, str, str, str]:
 
 
 def _range(words: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(words))
+    told = list(words)
+    return told[0] if len(set(told)) == 1 else " / ".join(told)
 
 
 def recorded_usages(place: Place) -> list[Mapping[str, int]]:

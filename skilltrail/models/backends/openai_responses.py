@@ -45,7 +45,8 @@ def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) 
         raise no_reply(endpoint, body, "no output in the response")
     by_kind: dict[str, list[Mapping[str, Any]]] = {}
     for item in rows(body["output"]):
-        by_kind.setdefault(text_of(item.get("type")), []).append(item)
+        kind = text_of(item.get("type"))
+        by_kind.setdefault(kind if kind else "an unknown item", []).append(item)
     parts = [said_in(endpoint, m.get("content")) for m in by_kind.pop("message", [])]
     uses = by_kind.pop("function_call", [])
     calls = [(use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses]
