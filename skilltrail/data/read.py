@@ -1,13 +1,14 @@
 """Records from files: a JSON array, JSON lines, or CSV, as the suffix says.
 
 The suffix decides and nothing is guessed, so a JSONL file of one line is one record. Text is
-UTF-8, with or without a byte order mark, with LF or CRLF. Lines end at "\\n" alone: U+2028 and
-its like are characters of a string. A JSON file may also be an object whose `data` is the array
-(DocVQA, SQuAD).
+UTF-8, with or without a byte order mark. Lines of JSONL end at "\\n" alone: U+2028 and its like
+are characters of a string. A JSON file may also be an object whose `data` is the array (DocVQA,
+SQuAD).
 """
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from skilltrail.data.json_text import json_records, jsonl_records
 from skilltrail.data.record import Record
 
 SUFFIXES = (".json", ".jsonl", ".csv")
+_AS_UTF8 = "Save the file as UTF-8 (in Excel: CSV UTF-8)"
 
 
 def read_records(path: Path, name: str | None = None) -> list[Record]:
@@ -59,14 +61,24 @@ def _text(path: Path, name: str) -> str:
         raise DataError(
             f"{name} cannot be read", error.strerror or str(error), "Check the path"
         ) from error
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"{name}, line 1", "the text is UTF-16", "Save the file as UTF-8")
+    wide = _wide_encoding(raw)
+    if wide is not None:
+        raise DataError(f"{name}, line 1", f"the text is {wide}", _AS_UTF8)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{name}, line {line}",
-            f"byte 0x{error.object[error.start]:02x} is not UTF-8",
-            "Save the file as UTF-8",
-        ) from error
+        found = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+        raise DataError(f"{name}, line {line}", found, _AS_UTF8) from error
+
+
+def _wide_encoding(raw: bytes) -> str | None:
+    """Return the encoding of a text that has zeros among its bytes, or None.
+
+    The first character of an items file is ASCII: without a byte order mark it tells, too.
+    """
+    n_zeros = raw[:4].count(0)
+    if raw[:4] in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE) or n_zeros == 3:
+        return "UTF-32"
+    is_marked = raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return "UTF-16" if is_marked or n_zeros == 2 else None
