@@ -189,6 +189,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "skills/seeds/textqa.md": "seed",
         "skills/seeds/other.md": "other",
         "schemas/x.json": "{}",
+        "envs/README.md": "own",
         **{
             f"{dep}/x.py": ""
             for dep in STAGES["report"]["deps"]

@@ -31,9 +31,8 @@ def environment_folders() -> dict[str, Path]:
         UsageError: one of the workspace bears a name of the library.
     """
     found: dict[str, Path] = {}
-    root = project_above(Path.cwd())
-    own = [] if root is None else (root / OWN).glob("*/env.py")
-    for path in [*LIBRARY.glob("*/env.py"), *own]:
+    own = own_folder()
+    for path in [*LIBRARY.glob("*/env.py"), *([] if own is None else own.glob("*/env.py"))]:
         name = path.parent.name
         if name in found:
             remedy = "Rename the folder, and `name` in its env.py"
@@ -41,6 +40,12 @@ def environment_folders() -> dict[str, Path]:
         if not name.startswith("_"):
             found[name] = path.parent
     return dict(sorted(found.items()))
+
+
+def own_folder() -> Path | None:
+    """Return the folder of the workspace's own environments, where there may be any."""
+    root = project_above(Path.cwd())
+    return None if root is None else root / OWN
 
 
 def environment_names() -> list[str]:

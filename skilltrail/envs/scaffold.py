@@ -1,4 +1,4 @@
-"""`new-env`: a new environment from `_template/`, with its seed skill and first items."""
+"""`new-env`: an environment of the workspace from `_template/`, with seed and first items."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
+from skilltrail.envs.registry import OWN, environment_names
 
 TEMPLATE = Path(__file__).resolve().parent / "_template"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
@@ -31,8 +32,7 @@ def new_environment(root: Path, name: str) -> list[Path]:
         target: _named(source.read_text(encoding="utf-8"), name)
         for source, target in _plan(root, name)
     }
-    taken = [path for path in files if path.exists()]
-    taken += [path for path in (root / "skilltrail" / "envs" / name,) if path.exists()]
+    taken = [path for path in (*files, root / OWN / name) if path.exists()]
     if taken:
         raise UsageError(
             f"new-env {name}",
@@ -45,6 +45,8 @@ def new_environment(root: Path, name: str) -> list[Path]:
 
 
 def _check_name(name: str) -> None:
+    if name in environment_names():
+        raise UsageError(f"new-env {name}", "there is one so called", "Choose another name")
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
         raise UsageError(
             f"new-env {name[:60]}",
@@ -65,7 +67,7 @@ def _plan(root: Path, name: str) -> list[tuple[Path, Path]]:
         elif inside.parts[0] == "data":
             target = root / "data" / name / inside.name
         else:
-            target = root / "skilltrail" / "envs" / name / inside
+            target = root / OWN / name / inside
         plan.append((source, target))
     return plan
 

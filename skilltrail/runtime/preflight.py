@@ -15,7 +15,7 @@ from skilltrail.history.git.repository import Git
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.store.place import Place
 
-CODE = ("dvc.yaml", "params.yaml", "stages", "skilltrail", "schemas")
+CODE = ("dvc.yaml", "params.yaml", "stages", "envs", "skilltrail", "schemas")
 OUTPUTS = ":(exclude)reports/out"
 SHOWN = 10
 

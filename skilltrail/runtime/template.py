@@ -26,9 +26,9 @@ LIBRARY = Path("stages/library.json")
 # A wheel carries these files inside the package; in a checkout they stand beside it.
 SOURCE = next(p for p in (PACKAGE / "template", PACKAGE.parent) if (p / "dvc.yaml").is_file())
 FILES = ("params.yaml", ".dvcignore", ".dvc/plots/verdicts.json")
-FOLDERS = ("skills/seeds", "data/none")
+FOLDERS = ("skills/seeds", "data/none", "envs")
 # What must not stand there already; everything else is left as it is, or added to.
-OWN = ("dvc.yaml", "params.yaml", "stages", "data", "skills")
+OWN = ("dvc.yaml", "params.yaml", "stages", "data", "skills", "envs")
 _CODE = re.compile(r"(?:      - (?:schemas|skilltrail/\w+)\n)+")
 IGNORED = """\
 # Skilltrail: DVC's outputs and the live state
@@ -217,7 +217,9 @@ def _attributes() -> str:
     """Return the git attributes of our own files; those of all files are the owner's matter."""
     lines = (SOURCE / ".gitattributes").read_text(encoding="utf-8").splitlines()
     ours = [line for line in lines if "/" in line.split(" ")[0]]
-    ends = [f"/{name} text=auto eol=lf" for name in ("data/**", "skills/**", "stages/**")]
+    ends = [
+        f"/{name} text=auto eol=lf" for name in ("data/**", "envs/**", "skills/**", "stages/**")
+    ]
     return "\n".join(["# Skilltrail", *ends, *ours, "*.xlsx binary"]) + "\n"
 
 

@@ -25,7 +25,7 @@ from skilltrail.optimizers.registry import open_optimizer
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.read import run_digest_params
 from skilltrail.runtime.call_estimate import Size, most_rollouts
-from skilltrail.runtime.code_identity import code_digest
+from skilltrail.runtime.code_identity import code_digest, own_code
 from skilltrail.runtime.console import say
 from skilltrail.runtime.outputs import TRAIN_ROLLOUTS, facts_named, keep_hand_edits
 from skilltrail.runtime.session import Session
@@ -182,5 +182,6 @@ def name_of(
             "target": dict(target),
             "judge": judge,
             "code": code_digest(),
+            **own_code(),
         },
     )[:16]

@@ -25,7 +25,7 @@ from tests.fault_server import Answer, Call, FaultServer
 pytest.importorskip("starlette", reason='needs pip install -e ".[ui]"')
 
 ROOT = Path(__file__).resolve().parents[2]
-CODE = ("stages", "skilltrail", "schemas", "data/none", "skills/seeds")
+CODE = ("stages", "skilltrail", "schemas", "data/none", "skills/seeds", "envs")
 FILES = ("dvc.yaml", "params.yaml", ".dvcignore", ".gitignore", ".gitattributes", ".dvc/config")
 ITEMS = 6
 SOON_S = 120.0

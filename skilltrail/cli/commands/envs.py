@@ -22,7 +22,7 @@ from skilltrail.data.importing import import_splits, import_tree
 from skilltrail.data.load import read_items
 from skilltrail.envs.contract.contract import check_contract, parser_of
 from skilltrail.envs.protocol import Environment
-from skilltrail.envs.registry import environment_class
+from skilltrail.envs.registry import environment_class, environment_folders
 from skilltrail.envs.scaffold import new_environment
 from skilltrail.params.read import FILE
 from skilltrail.runtime.console import emit, emit_json, say
@@ -177,10 +177,13 @@ def _environment(root: Path, name: str) -> Environment:
 
 def _file_checks(root: Path, name: str) -> list[Check]:
     """Check what stands beside the code: README and seed skill."""
-    wanted = (f"skilltrail/envs/{name}/README.md", f"skills/seeds/{name}.md")
-    return [
-        Check(f"{name}: {Path(path).name}", OK, path)
-        if (root / path).is_file()
-        else Check(f"{name}: {Path(path).name}", FAULT, f"there is no {path}", "Write it")
-        for path in wanted
-    ]
+    folder = environment_folders()[name]
+    checks = []
+    for path in (folder / "README.md", root / "skills" / "seeds" / f"{name}.md"):
+        told = path.relative_to(root) if path.is_relative_to(root) else Path(name, path.name)
+        found, remedy = (OK, ""), ""
+        if not path.is_file():
+            found, remedy = (FAULT, "there is no "), "Write it"
+        text = found[1] + told.as_posix()
+        checks.append(Check(f"{name}: {path.name}", found[0], text, remedy))
+    return checks
