@@ -12,6 +12,7 @@ from llm_script import MemoryFacts, ScriptedModel, as_reply
 from null_store import NullStore
 from toy_world import ToyRun, run_toy, toy_params
 
+from skilltrail.core.errors import Interrupted
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
@@ -19,8 +20,11 @@ from skilltrail.optimizers.llm.options import LlmOptions
 _ITEM = re.compile(r'^item "(train-(\w+))"$', re.MULTILINE)
 
 
-class Died(Exception):
-    pass
+class Died(Interrupted):
+    """The process was stopped here."""
+
+    def __init__(self) -> None:
+        super().__init__("stopped")
 
 
 def say(request: Request) -> Reply:
