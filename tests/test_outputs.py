@@ -73,6 +73,13 @@ def reference(folder: Path) -> None:
     for path, text in ((EVENTS, "one\ntwo\n"), (BEST_SKILL, TEXT), (METRICS, "{}\n")):
         write(folder / path, text)
     write(folder / "params.yaml", "seed: 1\n")
+    for name in (
+        "data/textqa/train.jsonl",
+        "data/textqa/selection.jsonl",
+        "data/textqa/test.jsonl",
+    ):
+        write(folder / name, "{}\n")
+    write(folder / "skills/seeds/textqa.md", TEXT)
     commit_all(folder)
 
 
@@ -87,6 +94,36 @@ def test_a_difference_names_the_event_it_starts_at(tmp_path: Path) -> None:
     found = compare_with_head(tmp_path)
     assert found.same is False
     assert "from event 2 on" in found.told
+
+
+def test_what_nothing_reads_is_no_difference(tmp_path: Path) -> None:
+    reference(tmp_path)
+    for name in ("data/textqa/notes.txt", "data/new/train.jsonl", "skills/seeds/mine.md", "x"):
+        write(tmp_path / name, "mine\n")
+    assert compare_with_head(tmp_path).same is True
+
+
+@pytest.mark.parametrize(
+    "name", ["data/textqa/selection.jsonl", "data/textqa/test.jsonl", "skills/seeds/textqa.md"]
+)
+def test_a_file_that_is_read_and_differs_is_named(tmp_path: Path, name: str) -> None:
+    reference(tmp_path)
+    write(tmp_path / name, "mine\n")
+    assert compare_with_head(tmp_path).told == (
+        f"not compared with the reference run: {name} differs from HEAD's"
+    )
+
+
+def test_params_that_differ_are_named_with_both_values(tmp_path: Path) -> None:
+    reference(tmp_path)
+    write(tmp_path / "params.yaml", "seed: 1\nlr: 8\n")
+    assert "lr is 8, 4 at HEAD" in compare_with_head(tmp_path).told
+
+
+def test_a_log_of_other_items_is_called_another_run(tmp_path: Path) -> None:
+    reference(tmp_path)
+    write(tmp_path / EVENTS, "other\ntwo\n")
+    assert "is not the committed reference run" in compare_with_head(tmp_path).told
 
 
 @pytest.mark.parametrize(
