@@ -234,6 +234,17 @@ def test_the_log_of_the_workspace_needs_no_notice(
     assert capfd.readouterr().err == ""
 
 
+def test_a_run_that_is_on_is_told_beside_the_one_that_finished_last(
+    unfinished: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
+) -> None:
+    live = unfinished / ".skilltrail/runs/0123456789abcdef/events.jsonl"
+    (unfinished / "skills/events.jsonl").write_bytes(data_of(events))
+    live.write_bytes(data_of(events[:-2]) + b'{"torn')
+    os.utime(live, (2e9, 2e9))
+    assert run(["log", "--json"]) == 0
+    assert f"run 0123456789abcdef has {len(events) - 2} events so far" in capfd.readouterr().err
+
+
 def test_without_a_committed_run_a_finished_live_log_is_named(
     unfinished: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,20 +122,21 @@ def live_logs(project: Project) -> list[Path]:
 
 
 def stand_in(project: Project) -> str | None:
-    """Return whose log answers where none is named, if not skills/events.jsonl; else None.
-
-    DVC removes that file when training starts, so a live log stands in until the run ends.
-    """
-    if (project.workspace / EVENTS).exists():
-        return None
-    live = live_logs(project)
+    """Return, in words, whose log answers where none is named, where that may surprise."""
+    path, live = project.workspace / EVENTS, live_logs(project)
     if not live:
         return None
-    events = read_whole(live[0]).events
+    events, run = read_whole(live[0]).events, live[0].parent.name
+    if path.exists():
+        if finished(events) or live[0].stat().st_mtime < path.stat().st_mtime:
+            return None
+        return (
+            f"this is the run that finished last; run {run} has {len(events)} events so far "
+            f"(`skilltrail log --follow`, or `--run {run}`)"
+        )
     state = "is finished" if finished(events) else "has not finished"
     other = _finished_name(project, live[1:])
     remedy = "no finished run is here" if other is None else f"a finished one is {other}"
-    run = live[0].parent.name
     return f"no {EVENTS}: this is run {run}, which {state} ({len(events)} events); {remedy}"
 
 
