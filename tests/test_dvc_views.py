@@ -66,7 +66,7 @@ def test_plots_draw_columns_that_the_curve_has() -> None:
 def test_every_way_a_step_ends_has_its_row_in_the_plot_of_verdicts() -> None:
     schema = json.loads((ROOT / "schemas/events/step.ended.schema.json").read_text("utf-8"))
     template = json.loads((ROOT / ".dvc/plots/verdicts.json").read_text("utf-8"))
-    results = schema["properties"]["data"]["properties"]["result"]["enum"]
+    results = schema["$defs"]["StepResult"]["enum"]
     assert sorted(template["encoding"]["y"]["scale"]["domain"]) == sorted(results)
 
 
