@@ -150,6 +150,20 @@ def test_a_damaged_file_is_named(repository: Path) -> None:
     (repository / LIBRARY).write_text("[" * 3000, "utf-8")
     with pytest.raises(UsageError, match=r"library\.json.*damaged.*--upgrade"):
         require_library(repository)
+    upgrade_workspace(repository)
+    require_library(repository)
+
+
+def test_a_clone_of_the_project_is_not_upgraded() -> None:
+    with pytest.raises(UsageError, match="dvc repro"):
+        upgrade_workspace(ROOT)
+    assert not (ROOT / LIBRARY).exists()
+
+
+def test_a_refused_subfolder_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="git init"):
+        init_workspace(tmp_path / "training", None)
+    assert not (tmp_path / "training").exists()
 
 
 def test_every_stage_of_the_template_names_the_library_once() -> None:

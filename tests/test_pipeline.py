@@ -271,3 +271,23 @@ def test_dvc_sends_no_statistics_and_stages_nothing_by_itself() -> None:
     config = (ROOT / ".dvc" / "config").read_text("utf-8")
     assert "analytics = false" in config
     assert "autostage = false" in config
+
+
+@pytest.mark.parametrize("stage", ["split", "train", "report"])
+def test_what_stood_there_stays_when_a_stage_refuses_to_start(
+    project: Path, stage: str
+) -> None:
+    stages_run(project, "repro")
+    before = {path: (project / path).read_bytes() for path in FILES[stage]}
+    page = project / "stages" / f"{stage}.py"
+    page.write_text("raise SystemExit(2)\n", encoding="utf-8")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "dvc", "repro"],
+            cwd=project, capture_output=True, encoding="utf-8", env=clean_env(),
+        )  # fmt: skip
+    finally:
+        page.write_text(stub(stage) + "\n", encoding="utf-8", newline="\n")
+    assert done.returncode != 0
+    assert f"failed to reproduce '{stage}'" in done.stderr
+    assert {path: (project / path).read_bytes() for path in FILES[stage]} == before

@@ -66,8 +66,8 @@ def open_model(
     options.check(role)
     if options.backend in EMBEDDED_BACKENDS:
         budget = Budget(role, options.budget, price_of(role, options), account)
-        module = import_module("skilltrail.models.backends.local")
-        model: Model = module.local_model(options)
+        module = import_module(f"skilltrail.models.backends.{options.backend}")
+        model: Model = getattr(module, f"{options.backend}_model")(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:

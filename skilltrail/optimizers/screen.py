@@ -11,7 +11,7 @@ waived for them. All pure: the loop may screen any optimizer's edits with the sa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -101,15 +101,6 @@ def repetition(edit: Edit, skill: str) -> str | None:
     if not lines or any(sense(line) not in said for line in lines):
         return None
     return f"repeats_skill: the skill has the line {quoted(said[sense(lines[0])])}"
-
-
-def screened(
-    edits: Sequence[Edit], screen: Screen
-) -> tuple[list[Edit], list[tuple[Edit, str]]]:
-    """Return the edits that may pass, and the refused ones with the reason, in order."""
-    reasons = [(edit, screen.refusal(edit)) for edit in edits]
-    kept = [edit for edit, reason in reasons if reason is None]
-    return kept, [(edit, reason) for edit, reason in reasons if reason is not None]
 
 
 @lru_cache(maxsize=4096)

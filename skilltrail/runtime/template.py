@@ -20,6 +20,7 @@ from pathlib import Path
 from skilltrail import __version__
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
+from skilltrail.history.git.repository import Git
 from skilltrail.runtime.code_identity import PACKAGE, code_digest
 
 LIBRARY = Path("stages/library.json")
@@ -91,11 +92,11 @@ def require_library(workspace: Path) -> None:
     Raises:
         UsageError: they differ; DVC would take old results for those of this code.
     """
-    known, here = Library.of(workspace), Library.here()
-    if known is not None and known.code != here.code:
+    known = Library.of(workspace)
+    if known is not None and known.code != code_digest():
         raise UsageError(
             f"This workspace was written for skilltrail {known.version}",
-            f"{here.version} runs here, with other code",
+            f"{__version__} runs here, with other code",
             "`skilltrail init --upgrade`, then run again; no recorded call is lost",
         )
 
@@ -110,8 +111,9 @@ def init_workspace(folder: Path, example: str | None) -> list[str]:
         UsageError: the folder is in no git repository, or some of it stands there already;
             nothing is written then.
     """
-    _refuse(folder, example)
-    written = [*_init_dvc(folder)]
+    below = _refuse(folder, example)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = _init_dvc(folder, below=below)
     for name in _names(example):
         if not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -144,10 +146,19 @@ def upgrade_workspace(workspace: Path) -> Upgrade:
     `.new` at its name's end.
 
     Raises:
-        UsageError: the library's file is damaged beyond its pages.
+        UsageError: the library is part of the workspace, where DVC sees its code itself.
     """
-    before, now = Library.of(workspace), Library.here()
-    known = {} if before is None else before.pages
+    if PACKAGE.parent == workspace.resolve():
+        raise UsageError(
+            "skilltrail init --upgrade",
+            "the library is part of this workspace, and DVC sees its code",
+            "`dvc repro` runs what changed",
+        )
+    try:
+        before = Library.of(workspace)
+    except UsageError:
+        before = None  # a damaged file is what is mended here
+    now, known = Library.here(), {} if before is None else before.pages
     written: list[str] = []
     left: list[str] = []
     for name, text in _pages():
@@ -184,12 +195,14 @@ def examples() -> list[str]:
     return sorted(name for name in found if name != "none")
 
 
-def _refuse(folder: Path, example: str | None) -> None:
+def _refuse(folder: Path, example: str | None) -> bool:
+    """Return whether the folder lies below the top of its repository."""
     if example is not None and example not in examples():
         raise UsageError(
             f"--example {example}", "no such items", f"There are {', '.join(examples())}"
         )
-    if _git(folder, "rev-parse", "--show-toplevel") is None:
+    git = Git.find(next(one for one in (folder, *folder.parents) if one.is_dir()))
+    if git is None:
         raise UsageError(
             f"A workspace in {folder}",
             "this is in no git repository, and events become commits",
@@ -202,6 +215,7 @@ def _refuse(folder: Path, example: str | None) -> None:
             f"{', '.join(standing)} already there, and nothing is written over",
             "Choose a subfolder: `skilltrail init --dir training`",
         )
+    return git.prefix != "" or git.folder != folder
 
 
 def _names(example: str | None) -> Iterator[str]:
@@ -241,19 +255,13 @@ def _readme(folder: Path) -> str:
     return name
 
 
-def _init_dvc(folder: Path) -> list[str]:
+def _init_dvc(folder: Path, *, below: bool) -> list[str]:
     """Make the folder a DVC project; below the top of a repository it is one of its own."""
     if (folder / ".dvc" / "config").exists():
         return []
-    below = Path(_git(folder, "rev-parse", "--show-toplevel") or ".") != folder.resolve()
     command = [sys.executable, "-m", "dvc", "init", "--quiet", *(["--subdir"] if below else [])]
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
         raise UsageError("`dvc init`", done.stderr.strip(), "Mend that, then go on")
     shutil.copyfile(SOURCE / ".dvc/config", folder / ".dvc/config")
     return [".dvc/config"]
-
-
-def _git(folder: Path, *args: str) -> str | None:
-    done = subprocess.run(["git", *args], cwd=folder, capture_output=True, encoding="utf-8")
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -10,6 +10,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
+from skilltrail.history.log.recorder import Following
 from skilltrail.history.log.replay import versions
 from skilltrail.method.loop import train
 from skilltrail.method.run import gate_rule
@@ -46,21 +47,12 @@ def _tags(data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data[name] for name in TAGGED if data.get(name) is not None} | inner
 
 
-class ComparingRecorder:
+class ComparingRecorder(Following):
     """A history that holds each event against the log and writes nothing."""
 
     def __init__(self, standing: Sequence[Event], after: Event | None = None) -> None:
-        self._standing, self._after = standing, after
-        self.events: list[Event] = []
-
-    @property
-    def next_seq(self) -> int:
-        last = self._last
-        return 1 if last is None else last.seq + 1
-
-    @property
-    def _last(self) -> Event | None:
-        return self.events[-1] if self.events else self._after
+        super().__init__(after)
+        self._standing = standing
 
     def append(self, type: str, data: Mapping[str, Any]) -> Event:
         event = follow(self._last, type, data)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,6 +16,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path
@@ -85,18 +84,14 @@ def python_check() -> Check:
 
 def git_check(root: Path) -> Check:
     """Check that git is there and that the project stands in a repository."""
-    if shutil.which("git") is None:
-        return Check("git", FAULT, "git is not on PATH", "Install git")
-    done = subprocess.run(
-        ["git", "rev-parse", "--git-dir"], cwd=root, capture_output=True, check=False
-    )
-    if done.returncode != 0:
+    try:
+        git = Git.find(root)
+    except GitError as error:
+        return Check("git", FAULT, str(error), error.remedy)
+    if git is None:
         remedy = "`git init` and commit, so that experiments and the history can be kept"
         return Check("git", WARNING, "the project is in no git repository", remedy)
-    head = subprocess.run(
-        ["git", "symbolic-ref", "-q", "HEAD"], cwd=root, capture_output=True, check=False
-    )
-    if head.returncode != 0:
+    if git.branch() is None:
         found = "HEAD is on no branch; a killed `dvc exp run` may have left it so"
         return Check("git", WARNING, found, "`git switch BRANCH`")
     return Check("git", OK, "the project is in a git repository")

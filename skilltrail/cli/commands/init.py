@@ -39,7 +39,6 @@ def init(
         emit_json(asdict(done)) if as_json else tell(done)
         return
     place = Path.cwd() if folder is None else Path.cwd() / folder
-    place.mkdir(parents=True, exist_ok=True)
     written = init_workspace(place, env if example else None)
     if as_json:
         emit_json({"folder": "." if folder is None else folder.as_posix(), "files": written})

@@ -3,8 +3,8 @@
 `run` is plumbing on the common git directory: refs and objects and nothing else, so that a
 linked worktree, a project in a sub-folder and a bare repository are all the same. `here` and
 `ask` are for what belongs to the person who works in a folder (HEAD, index, work tree); of all
-commands only `skilltrail back` and `doctor --fix` change any of that. Hooks, signing and the
-user's identity are not used, and `gc` is never started.
+commands only `doctor --fix` changes any of that. Hooks, signing and the user's identity are not
+used, and `gc` is never started.
 """
 
 from __future__ import annotations

@@ -41,7 +41,25 @@ class Projection(Protocol):
         """Catch up for good: nothing more is told. Raises as `flush`."""
 
 
-class Recorder:
+class Following:
+    """A history in which each event follows the one before; the first one, `after`."""
+
+    def __init__(self, after: Event | None = None) -> None:
+        self._after = after
+        self.events: list[Event] = []
+
+    @property
+    def next_seq(self) -> int:
+        """Sequence number of the event that `append` will make next."""
+        last = self._last
+        return 1 if last is None else last.seq + 1
+
+    @property
+    def _last(self) -> Event | None:
+        return self.events[-1] if self.events else self._after
+
+
+class Recorder(Following):
     """Writes one run's live log, deriving again what already stands there.
 
     Args:
@@ -60,12 +78,11 @@ class Recorder:
         projection: Projection | None = None,
         report: Callable[[str, Mapping[str, Any]], None] = lambda kind, details: None,
     ) -> None:
+        super().__init__(after)
         self._projection = projection
         self._report = report
-        self._after = after
         self._log = self._opened(path)
         self._standing = list(self._log.events)
-        self.events: list[Event] = []
 
     def _opened(self, path: Path) -> EventLog:
         try:
@@ -80,16 +97,6 @@ class Recorder:
     @property
     def path(self) -> Path:
         return self._log.path
-
-    @property
-    def next_seq(self) -> int:
-        """Sequence number of the event that `append` will make next."""
-        last = self._last
-        return 1 if last is None else last.seq + 1
-
-    @property
-    def _last(self) -> Event | None:
-        return self.events[-1] if self.events else self._after
 
     @property
     def deriving(self) -> bool:

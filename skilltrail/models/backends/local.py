@@ -14,7 +14,6 @@ import os
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from importlib import import_module
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -42,10 +41,7 @@ def local_model(options: RoleOptions) -> LocalModel:
     Raises:
         ModelConfigError: the weights are not there.
     """
-    kind: type[LocalModel] = LocalModel
-    if options.backend == "openvino":
-        kind = import_module("skilltrail.models.backends.openvino").OpenVinoModel
-    return kind(find_weights(options.model), options)
+    return LocalModel(find_weights(options.model), options)
 
 
 class LocalModel:

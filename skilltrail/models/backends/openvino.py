@@ -14,12 +14,22 @@ from typing import Any
 from skilltrail.core.canon import clean
 from skilltrail.models.backends.local import LocalModel, request_body
 from skilltrail.models.backends.openvino_engine import Engine, Sampling
-from skilltrail.models.backends.weights import Weights
+from skilltrail.models.backends.weights import Weights, find_weights
 from skilltrail.models.client.client import answered
 from skilltrail.models.errors import ModelConfigError, TooLong
 from skilltrail.models.protocol import Decoding, Reply, Request
+from skilltrail.params.model_options import RoleOptions
 
 _starting = threading.Lock()
+
+
+def openvino_model(options: RoleOptions) -> OpenVinoModel:
+    """Return the model of a role; nothing is loaded before the first call.
+
+    Raises:
+        ModelConfigError: the weights are not there.
+    """
+    return OpenVinoModel(find_weights(options.model), options)
 
 
 class OpenVinoModel(LocalModel):
@@ -43,15 +53,15 @@ class OpenVinoModel(LocalModel):
         head = clean(front).rstrip("\n")
         if is_chat and head:
             head = prompt[: prompt.find(head) + len(head)]
-        n_prompt = len(engine.tokens(prompt))
-        if n_prompt >= self._n_ctx:
-            found = f"{n_prompt} tokens, over a context of {self._n_ctx}"
+        ids = engine.tokens(prompt)
+        if len(ids) >= self._n_ctx:
+            found = f"{len(ids)} tokens, over a context of {self._n_ctx}"
             raise TooLong("call to the local model", found, "raise `target.n_ctx`")
-        most = min(self._n_ctx - n_prompt, body.get("max_tokens", self._n_ctx))
+        most = min(self._n_ctx - len(ids), body.get("max_tokens", self._n_ctx))
         sampling = Sampling(
             body["temperature"], body["top_p"], body["seed"], tuple(body["stop"])
         )
-        done = engine.answer(head, prompt, most, sampling)
+        done = engine.answer(head, ids, most, sampling)
         usage = {"input": done.n_prompt, "output": done.n_made, "cached": done.n_cached}
         model = f"gguf:{self._weights.sha256[:12]}"
         return answered(Reply(clean(done.text), done.finish, model=model, usage=usage))

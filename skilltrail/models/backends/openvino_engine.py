@@ -32,7 +32,7 @@ from skilltrail.models.errors import ModelConfigError
 
 _MODEL = "openvino_model.xml"
 _MOST_STATE_BYTES = 256 * 2**20
-_REMEDY = "Run `make setup`, or `pip install openvino openvino-genai openvino-tokenizers`"
+_REMEDY = 'Install it: `pip install "skilltrail[openvino]"`'
 _FOREIGN_REMEDY = "Use backend `local`, which reads more kinds of GGUF files"
 
 State = tuple[tuple[str, Any], ...]
@@ -113,14 +113,14 @@ class Engine:
             raise ModelConfigError("style: chat", f"the chat template: {error}") from error
         return made
 
-    def answer(self, front: str, prompt: str, most: int, sampling: Sampling) -> Answer:
-        """Return what the model adds to `prompt`, which starts with `front`.
+    def answer(self, front: str, ids: tuple[int, ...], most: int, sampling: Sampling) -> Answer:
+        """Return what the model adds to the tokens `ids` of a prompt.
 
         Args:
-            front: the part that calls share; its state is kept. "" = none.
+            front: how the prompt begins, where calls share it; its state is kept. "" = none.
             most: most tokens to make.
         """
-        ids, head = self.tokens(prompt), self.tokens(front) if front else ()
+        head = self.tokens(front) if front else ()
         # A boundary that the tokenizer does not keep is none: a matter of the text alone.
         if ids[: len(head)] != head or len(head) == len(ids):
             head = ()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from skilltrail.params.model_options import RoleOptions, StageOptions
 
 STAGES = ("analyst", "merge", "rank", "rewrite", "slow", "meta", "lr")
-SHOWABLE = ("prompt", "trace", "preview", "reference")
 
 
 @dataclass(frozen=True)
@@ -19,7 +18,7 @@ class LlmOptions:
         minibatch_size: trajectories per analyst call, at least 1.
         failure_only: True leaves the success analyst out.
         workers: analyst calls in flight at once; changes no result.
-        show: what analysts see of a trajectory besides its turns, of `SHOWABLE`.
+        show: what analysts see of a trajectory besides its turns, of the param `reflect.show`.
         trajectory_chars: most characters of one trajectory, head and tail kept.
         skill_aware: analysts tell defects of the skill from lapses in following it.
         notes_from: `both` analysts or `failure_only` may write notes on lapses.

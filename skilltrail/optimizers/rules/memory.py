@@ -50,10 +50,6 @@ class Memory:
         """Return whether exactly these edits lost on this document."""
         return faces(edits) in self.lost
 
-    def lost_alone(self, edit: Edit) -> bool:
-        """Return whether this edit lost when nothing else was changed."""
-        return frozenset([face(edit)]) in self.lost
-
     def times_tried(self, edit: Edit) -> int:
         """Return in how many lost sets the edit was."""
         return sum(face(edit) in attempt for attempt in self.lost)
