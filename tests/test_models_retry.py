@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from skilltrail.models.client.budget import Account
 from skilltrail.models.client.classify import retry_after_s
 from skilltrail.models.client.limiter import Limiter
-from skilltrail.models.client.retry import backoff_s, wait_before_retry
+from skilltrail.models.client.retry import EndpointState, backoff_s, wait_before_retry
 from skilltrail.models.errors import GaveUp, ModelConfigError, RateLimited, TimedOut, Transient
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import open_model
@@ -226,3 +227,26 @@ def test_concurrency_falls_under_rate_limits_and_every_call_comes_through() -> N
             ask_all("chat", server.url, 60, workers=16, retry=RetryOptions(attempts=9))
         )
     assert all(isinstance(reply, Reply) for reply in found)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_who_fails_first_in_each_round_does_not_matter_but_who_fails_alone(others: int) -> None:
+    """One task is first in every round; another one fails beside it, or none does."""
+    policy, down = RetryOptions(give_up_after=3), Transient("call", "HTTP 500")
+
+    async def rounds() -> None:
+        state = EndpointState(2)
+        for number in range(policy.give_up_after):
+            state.failed(policy, down, math.inf)
+            if number == 0:
+                for _ in range(others):
+                    await asyncio.create_task(fail_in(state))
+
+    async def fail_in(state: EndpointState) -> None:
+        state.failed(policy, down, 0.0)  # it began before the round that was counted last
+
+    if others:
+        with pytest.raises(GaveUp, match="every call failed"):
+            asyncio.run(rounds())
+    else:
+        asyncio.run(rounds())

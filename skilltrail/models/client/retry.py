@@ -61,7 +61,8 @@ class EndpointState:
         self.limiter = Limiter(workers, self.sleeps)
         self.broken: ModelError | None = None
         self._strikes = 0
-        self._first_struck: asyncio.Task[Any] | None = None
+        self._struck: asyncio.Task[Any] | None = None
+        self._several = False  # whether more than one task failed since the last success
         self._next_round_at = 0.0
 
     def check(self) -> None:
@@ -74,7 +75,7 @@ class EndpointState:
             raise self.broken
 
     def succeeded(self) -> None:
-        self._strikes = 0
+        self._strikes, self._struck, self._several = 0, None, False
         self.limiter.succeeded()
 
     def failed(self, policy: RetryOptions, error: ModelError, started: float) -> None:
@@ -89,13 +90,19 @@ class EndpointState:
             waiting_s = self.limiter.limited(started, error.retry_after_s)
             if waiting_s > policy.max_wait_s:
                 self._give_up(error, f"only refusals for {waiting_s:.0f} s, the wait included")
-        elif isinstance(error, Transient) and started >= self._next_round_at:
-            asker = asyncio.current_task()
-            self._first_struck = asker if self._strikes == 0 else self._first_struck
-            self._strikes += _TIMEOUT_WEIGHT if isinstance(error, TimedOut) else 1
-            self._next_round_at = time.monotonic() + backoff_s(self._strikes) / 2
-            if self._strikes >= policy.give_up_after and asker is not self._first_struck:
-                self._give_up(error, "every call failed, again and again")
+        elif isinstance(error, Transient):
+            self._strike(policy, error, started)
+
+    def _strike(self, policy: RetryOptions, error: Transient, started: float) -> None:
+        asker = asyncio.current_task()
+        self._struck = asker if self._struck is None else self._struck
+        self._several = self._several or asker is not self._struck
+        if started < self._next_round_at:
+            return
+        self._strikes += _TIMEOUT_WEIGHT if isinstance(error, TimedOut) else 1
+        self._next_round_at = time.monotonic() + backoff_s(self._strikes) / 2
+        if self._strikes >= policy.give_up_after and self._several:
+            self._give_up(error, "every call failed, again and again")
 
     def _give_up(self, error: ModelError, why: str) -> None:
         then = "Nothing paid for is lost: run again when the provider answers"
