@@ -18,19 +18,20 @@ from hypothesis import strategies as st
 
 from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.llama import Instance, chain, pin_boundary
-from skilltrail.models.backends.local import LocalModel, _reply, joined, local_model
+from skilltrail.models.backends.local import LocalModel, _reply, joined
+from skilltrail.models.backends.openvino import engine_of
 from skilltrail.models.backends.weights import EMBEDDED, PACKAGE, find_weights
 from skilltrail.models.errors import LostText, ModelConfigError, TooLong
 from skilltrail.models.protocol import Decoding, Message, Part, Reply, Request
 from skilltrail.models.registry import open_model
-from skilltrail.params.model_options import RoleOptions
+from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 
 needs_model = pytest.mark.skipif(
     not any(
-        (Path(folder) / PACKAGE).is_dir() and (Path(folder) / "xllamacpp").is_dir()
+        all((Path(folder) / name).is_dir() for name in (PACKAGE, "xllamacpp", "openvino"))
         for folder in sys.path
     ),
-    reason="the embedded model or xllamacpp is not installed: run `make setup`",
+    reason="the embedded model, xllamacpp or openvino is not installed: run `make test`",
 )
 
 SKILLS = (
@@ -49,10 +50,16 @@ UNSET = Decoding()
 
 
 def opened(
-    style: str = "completion", workers: int = 1, decoding: Decoding = UNSET
+    backend: str, style: str = "completion", workers: int = 1, decoding: Decoding = UNSET
 ) -> LocalModel:
-    options = RoleOptions(model=EMBEDDED, style=style, workers=workers, n_ctx=1024)
-    return local_model(replace(options, **vars(decoding)))
+    """Open a model that has answered nothing yet."""
+    engine_of.cache_clear()
+    options = RoleOptions(
+        backend=backend, model=EMBEDDED, style=style, workers=workers, n_ctx=1024
+    )
+    model = open_model("target", replace(options, **vars(decoding)))
+    assert isinstance(model, LocalModel)
+    return model
 
 
 def asked(skill: str, fact: tuple[str, str]) -> Request:
@@ -67,21 +74,36 @@ def replies(model: LocalModel, requests: list[Request]) -> list[Reply]:
     return asyncio.run(all_of_them())
 
 
+@pytest.fixture(scope="module", params=EMBEDDED_BACKENDS)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def model() -> Iterator[LocalModel]:
-    model = opened()
+def model(backend: str) -> Iterator[LocalModel]:
+    model = opened(backend)
+    yield model
+    asyncio.run(model.close())
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[LocalModel]:
+    model = opened("local")
     yield model
     asyncio.run(model.close())
 
 
 @needs_model
 @pytest.mark.parametrize(("style", "n_facts"), [("completion", 3), ("chat", 2)])
-def test_replies_depend_on_nothing_but_the_request(style: str, n_facts: int) -> None:
+def test_replies_depend_on_nothing_but_the_request(
+    backend: str, style: str, n_facts: int
+) -> None:
     requests = [asked(skill, fact) for skill in SKILLS[1:] for fact in FACTS[:n_facts]]
     shuffled = random.Random(5).sample(requests, len(requests))
-    one, two = opened(style), opened(style, workers=2)
+    one = opened(backend, style)
+    in_order = dict(zip(map(id, requests), replies(one, requests), strict=True))
+    two = opened(backend, style, workers=2)
     try:
-        in_order = dict(zip(map(id, requests), replies(one, requests), strict=True))
         mixed = dict(zip(map(id, shuffled), replies(two, shuffled), strict=True))
     finally:
         asyncio.run(one.close())
@@ -90,10 +112,10 @@ def test_replies_depend_on_nothing_but_the_request(style: str, n_facts: int) -> 
 
 
 @needs_model
-def test_a_used_instance_answers_as_a_fresh_one(model: LocalModel) -> None:
+def test_a_used_instance_answers_as_a_fresh_one(backend: str, model: LocalModel) -> None:
     request = asked(SKILLS[2], FACTS[0])
     replies(model, [asked(SKILLS[1], FACTS[2]), asked(SKILLS[2], FACTS[1])])
-    fresh = opened()
+    fresh = opened(backend)
     expected = replies(fresh, [request])
     asyncio.run(fresh.close())
     assert replies(model, [request]) == expected
@@ -110,12 +132,12 @@ LONG = "\n\n".join(
 
 @needs_model
 def test_going_on_from_a_common_start_gives_the_bits_of_a_fresh_start(
-    model: LocalModel,
+    backend: str, model: LocalModel
 ) -> None:
     grown, turned = LONG + "\n\n" + PARTS[0], LONG.replace("Mill 1", "Inn 5", 1)
     replies(model, [asked(text, FACTS[0]) for text in (LONG, grown, turned, LONG)])
     for text in (grown, turned):
-        fresh = opened()
+        fresh = opened(backend)
         expected = replies(fresh, [asked(text, FACTS[1])])
         asyncio.run(fresh.close())
         assert replies(model, [asked(text, FACTS[1])]) == expected
@@ -147,15 +169,15 @@ def test_a_head_that_is_no_token_prefix_is_noticed_and_not_used() -> None:
 
 
 @needs_model
-def test_stop_ends_a_reply_and_length_says_that_it_was_cut(model: LocalModel) -> None:
+def test_stop_ends_a_reply_and_length_says_that_it_was_cut(llama: LocalModel) -> None:
     count = Request(prompt="One, two, three,", decoding=Decoding(max_tokens=12, stop=("five",)))
-    stopped, cut = replies(model, [count, replace(count, decoding=Decoding(max_tokens=2))])
+    stopped, cut = replies(llama, [count, replace(count, decoding=Decoding(max_tokens=2))])
     assert (stopped.finish, "five" in stopped.text) == ("stop", False)
     assert (cut.finish, cut.usage["output"]) == ("length", 2)
 
 
 @needs_model
-def test_a_schema_constrains_completions_and_chats(model: LocalModel) -> None:
+def test_a_schema_constrains_completions_and_chats(llama: LocalModel) -> None:
     schema = {
         "type": "object",
         "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 9}},
@@ -167,7 +189,7 @@ def test_a_schema_constrains_completions_and_chats(model: LocalModel) -> None:
     chat = Request(
         messages=(Message.text("user", "A digit, please."),), schema=schema, decoding=decoding
     )
-    for reply in replies(model, [plain, chat]):
+    for reply in replies(llama, [plain, chat]):
         assert list(json.loads(reply.text)) == ["n"]
 
 
@@ -212,19 +234,21 @@ def test_cancelled_calls_leave_every_instance_free(model: LocalModel) -> None:
 
 
 @needs_model
-def test_decoding_set_by_params_wins_and_is_part_of_the_identity() -> None:
-    model = opened(decoding=Decoding(max_tokens=3))
+def test_decoding_set_by_params_wins_and_is_part_of_the_identity(backend: str) -> None:
+    model = opened(backend, decoding=Decoding(max_tokens=3))
     reply = replies(model, [Request(prompt="One, two,", decoding=Decoding(max_tokens=9))])[0]
     asyncio.run(model.close())
     assert reply.usage["output"] == 3
-    plain = opened()
+    plain = opened(backend)
     assert model.identity != plain.identity
-    assert plain.identity == opened(workers=2).identity
+    assert plain.identity == opened(backend, workers=2).identity
 
 
 @needs_model
-def test_nothing_is_written_to_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    model = opened()
+def test_nothing_is_written_to_the_terminal(
+    backend: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = opened(backend)
     replies(model, [asked(SKILLS[1], FACTS[0])])
     asyncio.run(model.close())
     assert capfd.readouterr() == ("", "")

@@ -1,4 +1,4 @@
-"""The model compiled by OpenVINO: its reply is a function of the request alone."""
+"""The model compiled by OpenVINO, beyond what `test_models_local.py` asks of it and `local`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from skilltrail.models.backends.openvino import OpenVinoModel, engine_of
 from skilltrail.models.backends.weights import EMBEDDED, PACKAGE
-from skilltrail.models.errors import ModelConfigError, TooLong
-from skilltrail.models.protocol import Decoding, Message, Reply, Request
+from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import RoleOptions
 
@@ -89,30 +89,6 @@ def test_stop_ends_a_reply_and_length_says_that_it_was_cut() -> None:
     stopped, cut = replies(opened(), [count, replace(count, decoding=Decoding(max_tokens=2))])
     assert (stopped.finish, "6" in stopped.text) == ("stop", False)
     assert (cut.finish, cut.usage["output"]) == ("length", 2)
-
-
-def test_sampling_repeats_with_its_seed_and_varies_with_it() -> None:
-    def sampled(seed: int | None, repeat: int = 0) -> Request:
-        decoding = Decoding(max_tokens=12, temperature=1.0, top_p=0.9, seed=seed)
-        return Request(prompt="Once upon a time", decoding=decoding, repeat=repeat)
-
-    some = [sampled(1), sampled(1), sampled(2), sampled(None), sampled(None), sampled(None, 1)]
-    one, again, two, unseeded, same, repeated = (r.text for r in replies(opened(), some))
-    assert one == again != two
-    assert unseeded == same != repeated
-
-
-def test_a_prompt_beyond_the_context_is_too_long_and_harms_nothing() -> None:
-    model, request = opened(), asked(SKILLS[1], FACTS[0])
-    before = replies(model, [request])
-    for long in (
-        Request(prompt="word " * 600),
-        Request(system="word " * 600, prompt="Go on:"),
-        Request(messages=(Message.text("user", "word " * 600),)),
-    ):
-        with pytest.raises(TooLong, match="n_ctx"):
-            replies(model, [long])
-    assert replies(model, [request]) == before
 
 
 def test_it_is_another_model_than_local_and_holds_no_reply_to_a_schema() -> None:

@@ -1,4 +1,4 @@
-"""Backend `openvino`: a GGUF model in this process, several times as fast as `local` on CPUs.
+"""Backend `openvino`: a GGUF model in this process, faster than `local` and less exact.
 
 Requests are read as `local` reads them and refused as there; no reply is held to a schema.
 `skilltrail.models.backends.openvino_engine` says why a reply follows from its request alone.
