@@ -6,8 +6,8 @@ state kept; each call starts from that state and evaluates the rest of its promp
 replies depend on neither order, concurrency nor earlier calls, and there is no cache to tend.
 One thread an evaluation; calls side by side share the compiled model.
 
-States and sums are in float32; OpenVINO quantizes activations to 8 bits where it multiplies them
-with 4-bit weights, which costs some right answers (docs/models/openvino.md has figures).
+States and sums are in float32; OpenVINO quantizes activations to 8 bits where it multiplies
+them with 4-bit weights, which costs some right answers (docs/models/openvino.md has figures).
 """
 
 from __future__ import annotations
