@@ -29,6 +29,11 @@ for _name in ("no_proxy", "NO_PROXY"):
     os.environ[_name] = "localhost,127.0.0.1,::1"
 os.environ["DVC_NO_ANALYTICS"] = "1"
 
+# Who commits where a test does, on a machine where git knows nobody.
+for _name in ("GIT_AUTHOR", "GIT_COMMITTER"):
+    os.environ.setdefault(f"{_name}_NAME", "A Person")
+    os.environ.setdefault(f"{_name}_EMAIL", "person@example.com")
+
 
 _BY_SOCKET = ("socket.connect", "socket.sendto", "socket.sendmsg")
 _REACHING = (*_BY_SOCKET, "socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr")
