@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.envs.kit.asking import TurnLimits
 from skilltrail.envs.kit.catalogue import load_catalogue
 from skilltrail.envs.kit.excerpts import around
 from skilltrail.envs.kit.reasons import REASONS, form, reason_of
@@ -196,6 +197,15 @@ def test_how_a_reply_ended_is_kept(finish: str, ending: str) -> None:
     assert trajectory.ending == ending
     score = by_rule(ENV, item(), trajectory)
     assert (score.hard, score.reason) == (0.0, ending)
+
+
+def test_with_a_second_turn_the_answer_is_reviewed_and_the_last_one_counts() -> None:
+    model = Scripted(" 120 metres")
+    trajectory = roll_out(model, "", TextQa(TextQaParams(limits=TurnLimits(turns=2))))
+    first, second = model.asked
+    assert second.prompt is not None
+    assert second.prompt.startswith(f"{first.prompt} 120 metres\n")
+    assert (len(trajectory.turns), trajectory.answer) == (2, "120 metres")
 
 
 # -- scores -------------------------------------------------------------------------------

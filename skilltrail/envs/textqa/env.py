@@ -12,20 +12,17 @@ SearchQA environment stand in `README.md`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from skilltrail.core.item import Item
-from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.answers import extract_answer
-from skilltrail.envs.kit.asking import TurnLimits, ask
+from skilltrail.envs.kit.asking import REVIEW, TurnLimits
 from skilltrail.envs.kit.fields import optional_text
 from skilltrail.envs.kit.passages import SquadQa
-from skilltrail.envs.kit.prompts import Prompts
+from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.reasons import form
 from skilltrail.envs.protocol import Where
-from skilltrail.models.protocol import Model
 from skilltrail.params.knob import knob
 
 PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
@@ -38,14 +35,14 @@ class TextQaParams:
     context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
     answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
     example_chars: int = knob(600, "Longest context inside a worked example.", low=1)
-    limits: ClassVar[TurnLimits] = TurnLimits()
+    limits: TurnLimits = field(default_factory=TurnLimits)
 
 
 class TextQa(SquadQa):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "textqa"
-    version: ClassVar[str] = "textqa/1"
+    version: ClassVar[str] = versioned("textqa/2", PROMPTS, REVIEW)
     Params: ClassVar[type] = TextQaParams
     prompts: ClassVar[Prompts] = PROMPTS
     fields: ClassVar[tuple[str, ...]] = (*SquadQa.fields, "group")
@@ -55,11 +52,6 @@ class TextQa(SquadQa):
         extra = {key: value for key, value in record.items() if key not in self.fields}
         group = optional_text(record, "group", where)
         return replace(super().parse(record, where), group=group, extra=extra)
-
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        """Ask once; a completion model gives its answer bare."""
-        read = extract_answer if target.style == "chat" else str.strip
-        return await ask(self.question(item), skill, target, read=read)
 
     def traits(self, item: Item) -> frozenset[str]:
         """Return the question's common words, and the form of the answer in brackets."""
