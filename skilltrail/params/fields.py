@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skilltrail.core.item import SPLITS
-from skilltrail.params.knob import derived, knob
+from skilltrail.params.knob import derived, knob, operational
 from skilltrail.params.model_options import BACKENDS, RoleOptions
 
 NO_DATA = "data/none"
@@ -28,10 +28,8 @@ METRICS = ("hard", "soft", "mixed")
 
 @dataclass(frozen=True)
 class Skill:
-    seed: str = knob(
-        DEFAULT_SEED,
-        f"Seed skill file; {DEFAULT_SEED} stands for skills/seeds/<env>.md.",
-        result_changing=False,
+    seed: str = operational(
+        DEFAULT_SEED, f"Seed skill file; {DEFAULT_SEED} stands for skills/seeds/<env>.md."
     )
     parent: str | None = knob(
         None, "Event id of the version this run is forked from; set by `skilltrail fork`."
@@ -49,33 +47,27 @@ class Skill:
 
 @dataclass(frozen=True)
 class Limit:
-    train: int = knob(0, "Train items to use; 0 = all.", low=0, result_changing=False)
-    selection: int = knob(0, "Selection items to use; 0 = all.", low=0, result_changing=False)
-    test: int = knob(0, "Test items to use; 0 = all.", low=0, result_changing=False)
+    train: int = operational(0, "Train items to use; 0 = all.", low=0)
+    selection: int = operational(0, "Selection items to use; 0 = all.", low=0)
+    test: int = operational(0, "Test items to use; 0 = all.", low=0)
 
 
 @dataclass(frozen=True)
 class Data:
     """Where items come from. What a run keys on is the items themselves, not these."""
 
-    path: str = knob(
-        NO_DATA,
-        f"A file of items to split by ratio; {NO_DATA} = not given (then data/<env>).",
-        result_changing=False,
+    path: str = operational(
+        NO_DATA, f"A file of items to split by ratio; {NO_DATA} = not given (then data/<env>)."
     )
-    split_dir: str = knob(
-        NO_DATA, f"A folder of ready-made splits; {NO_DATA} = not given.", result_changing=False
+    split_dir: str = operational(
+        NO_DATA, f"A folder of ready-made splits; {NO_DATA} = not given."
     )
-    ratio: str = knob("2:1:7", "train:selection:test, positive numbers.", result_changing=False)
-    split_seed: int = knob(
-        42, "Seed of the assignment to splits.", low=0, result_changing=False
+    ratio: str = operational("2:1:7", "train:selection:test, positive numbers.")
+    split_seed: int = operational(42, "Seed of the assignment to splits.", low=0)
+    group_key: str | None = operational(
+        None, "Field whose equal values stay in one split; null = none."
     )
-    group_key: str | None = knob(
-        None, "Field whose equal values stay in one split; null = none.", result_changing=False
-    )
-    allow_overlap: bool = knob(
-        False, "Let the same content stand in two splits.", result_changing=False
-    )
+    allow_overlap: bool = operational(False, "Let the same content stand in two splits.")
     limit: Limit = field(default_factory=Limit)
 
 
@@ -108,11 +100,10 @@ class JudgeOptions(RoleOptions):
     """Who scores what no rule can; see docs/models/judge.md."""
 
     backend: str = knob("none", "`none` = nobody.", choices=("none", *BACKENDS))
-    rubric: str = knob(
+    rubric: str = operational(
         NO_DATA,
         f"File that tells the judge what a good answer is; {NO_DATA} = not given. Its text is "
         "part of fact keys.",
-        result_changing=False,
     )
     threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
 
@@ -187,24 +178,18 @@ class Gate:
 
 @dataclass(frozen=True)
 class Evaluate:
-    enabled: bool = knob(
-        True,
-        "Open the test split after training; false keeps it sealed.",
-        result_changing=False,
+    enabled: bool = operational(
+        True, "Open the test split after training; false keeps it sealed."
     )
-    skills: tuple[str, ...] = knob(
+    skills: tuple[str, ...] = operational(
         (),
         "Skills measured: FILE, RUN:vN, seed, best, last; the first is what others gain over. "
         "None = seed, best and, where it differs, last.",
-        result_changing=False,
     )
-    split: str = knob(
-        "test", "Items measured on.", choices=(*SPLITS, "all"), result_changing=False
-    )
-    targets: Mapping[str, Any] = knob(
+    split: str = operational("test", "Items measured on.", choices=(*SPLITS, "all"))
+    targets: Mapping[str, Any] = operational(
         {},
         "Further targets by name, each with the keys of `target`: what carries over to them.",
-        result_changing=False,
     )
     roles: Mapping[str, RoleOptions] = derived(dict)
 
@@ -241,10 +226,8 @@ class Params:
     meta_skill: MetaSkill = field(default_factory=MetaSkill)
     skill_aware: SkillAware = field(default_factory=SkillAware)
     evaluate: Evaluate = field(default_factory=Evaluate)
-    envs: Mapping[str, Any] = knob(
-        {},
-        "Overrides by environment; only the chosen one's count.",
-        result_changing=False,
+    envs: Mapping[str, Any] = operational(
+        {}, "Overrides by environment; only the chosen one's count."
     )
     env_params: Any = derived(lambda: None)
     origins: Mapping[str, str] = derived(dict)

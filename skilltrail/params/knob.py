@@ -18,7 +18,9 @@ import re
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from skilltrail.params.tree import Node, plain
 
@@ -51,9 +53,9 @@ class Knob:
             those values; None = always.
     """
 
-    key: str
-    type: Any
-    default: Any
+    key: str = ""
+    type: Any = None
+    default: Any = None
     doc: str = ""
     low: float | None = None
     high: float | None = None
@@ -62,31 +64,34 @@ class Knob:
     scorer: bool = False
     read_when: tuple[str, tuple[Any, ...]] | None = None
 
+    @property
+    def is_section(self) -> bool:
+        """Whether this is a nested dataclass of knobs."""
+        return isinstance(self.type, type) and dataclasses.is_dataclass(self.type)
 
-def knob(
-    default: Any,
-    doc: str,
-    *,
-    low: float | None = None,
-    high: float | None = None,
-    choices: tuple[str, ...] = (),
-    result_changing: bool = True,
-    scorer: bool = False,
-    read_when: tuple[str, tuple[Any, ...]] | None = None,
-) -> Any:
+    @functools.cached_property
+    def kind(self) -> Any:
+        """The type without None."""
+        if get_origin(self.type) in (Union, types.UnionType):
+            return next(arg for arg in get_args(self.type) if arg is not type(None))
+        return self.type
+
+    @property
+    def optional(self) -> bool:
+        """Whether null is a value."""
+        return self.kind is not self.type
+
+
+def knob(default: Any, doc: str, **about: Any) -> Any:
     """Return a dataclass field with a default, a meaning and bounds; see `Knob`."""
-    about = {
-        "doc": doc,
-        "low": low,
-        "high": high,
-        "choices": choices,
-        "result_changing": result_changing,
-        "scorer": scorer,
-        "read_when": read_when,
-    }
+    metadata = {"knob": Knob(doc=doc, **about)}
     if isinstance(default, Mapping):
-        return dataclasses.field(default_factory=lambda: default, metadata={"knob": about})
-    return dataclasses.field(default=default, metadata={"knob": about})
+        return dataclasses.field(default_factory=lambda: default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+# A knob of speed, place or spending: no result depends on it.
+operational = functools.partial(knob, result_changing=False)
 
 
 def derived(make: Callable[[], Any]) -> Any:
@@ -96,29 +101,34 @@ def derived(make: Callable[[], Any]) -> Any:
     )
 
 
-def fields_of(cls: type) -> Iterator[tuple[str, Any, Any, Mapping[str, Any]]]:
-    """Yield (name, type, default, knob metadata) of every field a person may set, in order."""
+def fields_of(cls: type, prefix: str = "") -> Iterator[Knob]:
+    """Yield every field a person may set, knobs and sections, in order of declaration."""
     hints = get_type_hints(cls)
     for field in dataclasses.fields(cls):
         if field.init and "derived" not in field.metadata:
-            default = field.default
-            if default is MISSING and field.default_factory is not MISSING:
-                default = field.default_factory()
-            yield field.name, hints[field.name], default, field.metadata.get("knob", {})
-
-
-def is_section(hint: Any) -> bool:
-    """Return whether a field's type is a nested dataclass of knobs."""
-    return isinstance(hint, type) and dataclasses.is_dataclass(hint)
+            made = (
+                field.default if field.default_factory is MISSING else field.default_factory()
+            )
+            yield dataclasses.replace(
+                field.metadata.get("knob", Knob()),
+                key=prefix + field.name,
+                type=hints[field.name],
+                default=made,
+            )
 
 
 def knobs_of(cls: type, prefix: str = "") -> Iterator[Knob]:
     """Yield every knob of a section and of the sections below it, in order of declaration."""
-    for name, hint, default, about in fields_of(cls):
-        if is_section(hint):
-            yield from knobs_of(hint, f"{prefix}{name}.")
+    for field in fields_of(cls, prefix):
+        if field.is_section:
+            yield from knobs_of(field.type, f"{field.key}.")
         else:
-            yield Knob(f"{prefix}{name}", hint, default, **about)
+            yield field
+
+
+def value_at(section: Any, key: str) -> Any:
+    """Return the value of a dotted key, e.g. `limit.train`, in a section."""
+    return functools.reduce(getattr, key.split("."), section)
 
 
 def result_values(section: Any, *, scorer: bool = True) -> dict[str, Any]:
@@ -127,7 +137,7 @@ def result_values(section: Any, *, scorer: bool = True) -> dict[str, Any]:
     Without `scorer`, those alone that can change a rollout.
     """
     return {
-        knob.key: functools.reduce(getattr, knob.key.split("."), section)
+        knob.key: value_at(section, knob.key)
         for knob in knobs_of(type(section))
         if knob.result_changing and (scorer or not knob.scorer)
     }
@@ -139,84 +149,72 @@ def convert(node: Node, knob: Knob) -> Any:
     Raises:
         Mismatch: wrong type, out of bounds, or none of the choices.
     """
-    value = _typed(node, knob.type, knob)
-    for one in value if isinstance(value, tuple) else (value,):
-        _check_range(one, knob)
-    return value
+    if node.value is None and knob.optional:
+        return None
+    if get_origin(knob.kind) is tuple and isinstance(node.value, list):
+        return tuple(_converted(entry, get_args(knob.kind)[0], knob) for entry in node.value)
+    return _converted(node, knob.kind, knob)
+
+
+def _converted(node: Node, kind: Any, knob: Knob) -> Any:
+    hint = kind
+    if kind in (int, float):
+        low = -MOST_WHOLE if knob.low is None else knob.low
+        high = MOST_WHOLE if knob.high is None else knob.high
+        hint = Annotated[kind, msgspec.Meta(ge=low, le=high)]
+    elif knob.choices and kind is str:
+        hint = Literal[knob.choices]
+    try:
+        return msgspec.convert(_spelled(node, kind), hint)
+    except msgspec.ValidationError as error:
+        said = f"expected {expectation(knob)}, found {found(node, kind)}{_hint(node, kind)}"
+        raise Mismatch(said) from error
+
+
+def _spelled(node: Node, kind: Any) -> Any:
+    """Return the value, where YAML 1.1 spells a number or a truth value otherwise as that."""
+    value = node.value
+    if isinstance(value, str) and kind is bool and not node.quoted:
+        return WORDS.get(value.lower(), value)
+    if isinstance(value, str) and kind is float and EXPONENT.fullmatch(value):
+        return float(value)
+    return plain(node)
 
 
 def expectation(knob: Knob) -> str:
     """Return in words what a knob takes, e.g. `a whole number of at least 1`."""
     if knob.choices:
         return "one of " + ", ".join(knob.choices)
-    kind, optional = _without_none(knob.type)
-    if get_origin(kind) is tuple:
-        words = "a list, each entry " + TYPE_NAMES[get_args(kind)[0]]
-    elif kind in TYPE_NAMES:
-        words = TYPE_NAMES[kind]
+    if get_origin(knob.kind) is tuple:
+        words = "a list, each entry " + TYPE_NAMES[get_args(knob.kind)[0]]
     else:
-        words = "a mapping"
+        words = TYPE_NAMES.get(knob.kind, "a mapping")
     if knob.low is not None and knob.high is not None:
         words += f" from {knob.low} to {knob.high}"
     elif knob.low is not None:
         words += f" of at least {knob.low}"
     elif knob.high is not None:
         words += f" of at most {knob.high}"
-    return words + (", or null" if optional else "")
+    return words + (", or null" if knob.optional else "")
 
 
-def found(node: Node) -> str:
+def found(node: Node, expected: Any = None) -> str:
     """Return in words what stands in a file, e.g. `the text '4'`."""
     value = node.value
     if value is None:
         return "nothing (null)"
     if isinstance(value, bool):
         return f"{str(value).lower()} (true or false)"
-    if isinstance(value, int):
-        return f"{node.text or value} (a whole number)"
-    if isinstance(value, float):
-        return f"{node.text or value} (a number)"
+    if isinstance(value, (int, float)) and not -MOST_WHOLE <= value <= MOST_WHOLE:
+        written = (node.text or str(value))[:40]
+        finite = isinstance(value, int) or math.isfinite(value)
+        return f"{written}, {'too large' if finite else 'not finite'}"
+    if isinstance(value, (int, float)):
+        fits = expected in (type(value), float)
+        return f"{node.text or value}" + ("" if fits else f" ({TYPE_NAMES[type(value)]})")
     if isinstance(value, str):
         return f"the text {value if len(value) <= 60 else value[:57] + '...'!r}"
     return "a list" if isinstance(value, list) else "a mapping"
-
-
-def _typed(node: Node, hint: Any, knob: Knob) -> Any:
-    kind, optional = _without_none(hint)
-    value = node.value
-    if value is None and optional:
-        return None
-    if get_origin(kind) is tuple and isinstance(value, list):
-        return tuple(_typed(entry, get_args(kind)[0], knob) for entry in value)
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        if isinstance(value, str) and not node.quoted and value.lower() in WORDS:
-            return WORDS[value.lower()]
-    elif kind is int and isinstance(value, int) and not isinstance(value, bool):
-        return value
-    elif kind is float:
-        return _number(node, knob)
-    elif kind is str and isinstance(value, str):
-        return value
-    elif get_origin(kind) in (Mapping, dict) and isinstance(value, dict):
-        return plain(node)
-    raise Mismatch(f"expected {expectation(knob)}, found {found(node)}{_hint(node, kind)}")
-
-
-def _number(node: Node, knob: Knob) -> float:
-    value = node.value
-    if isinstance(value, str) and EXPONENT.fullmatch(value):
-        value = float(value)
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= MOST_WHOLE:
-        return float(value)
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        written = (node.text or str(value))[:40]
-        what = f"{written}, not finite" if isinstance(value, float) else f"{written}, too large"
-        raise Mismatch(f"expected {expectation(knob)}, found {what}")
-    raise Mismatch(f"expected {expectation(knob)}, found {found(node)}{_hint(node, float)}")
 
 
 def _hint(node: Node, kind: Any) -> str:
@@ -229,27 +227,6 @@ def _hint(node: Node, kind: Any) -> str:
             return "; write it without quotes"
     if kind is bool and isinstance(value, int) and value in (0, 1):
         return f"; write {'true' if value else 'false'}"
-    if kind is str and value is not None and not isinstance(value, (list, dict)):
+    if kind is str and isinstance(value, (bool, int, float)):
         return "; put it in quotes"
     return ""
-
-
-def _check_range(value: Any, knob: Knob) -> None:
-    if knob.choices and value is not None and value not in knob.choices:
-        raise Mismatch(f"expected {expectation(knob)}, found {value!r}")
-    if isinstance(value, int) and abs(value) > MOST_WHOLE:
-        digits = len(str(abs(value)))
-        raise Mismatch(f"expected {expectation(knob)}, found one of {digits} digits: too large")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        below = knob.low is not None and value < knob.low
-        above = knob.high is not None and value > knob.high
-        if below or above:
-            raise Mismatch(f"expected {expectation(knob)}, found {value}")
-
-
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    """Return (type without None, whether None is allowed)."""
-    if get_origin(hint) in (Union, types.UnionType):
-        rest = [arg for arg in get_args(hint) if arg is not type(None)]
-        return rest[0], len(rest) < len(get_args(hint))
-    return hint, False

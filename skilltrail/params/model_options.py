@@ -7,11 +7,12 @@ default holds. Keys never stand here: `key_env` names the environment variable t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 from urllib.parse import urlsplit
 
 from skilltrail.core.errors import ParamError
-from skilltrail.params.knob import Knob, expectation, knob, knobs_of
+from skilltrail.params.knob import Mismatch, convert, knob, knobs_of, operational, value_at
+from skilltrail.params.tree import node_of
 
 EMBEDDED_MODEL = "SmolLM2-135M-Instruct"
 SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "effort")
@@ -34,15 +35,13 @@ APPROVALS = ("untrusted", "on-request", "never")
 class BudgetOptions:
     """Hard limits of one role; see `skilltrail.models.client.budget`."""
 
-    calls: int | None = knob(
-        None, "Most calls, failed ones included; null = no limit.", low=0, result_changing=False
+    calls: int | None = operational(
+        None, "Most calls, failed ones included; null = no limit.", low=0
     )
-    tokens: int | None = knob(
-        None, "Most tokens, input and output together.", low=0, result_changing=False
-    )
-    usd: float | None = knob(None, "Most US dollars.", low=0, result_changing=False)
-    allow_unpriced: bool = knob(
-        False, "Go on without the dollar limit where no price is known.", result_changing=False
+    tokens: int | None = operational(None, "Most tokens, input and output together.", low=0)
+    usd: float | None = operational(None, "Most US dollars.", low=0)
+    allow_unpriced: bool = operational(
+        False, "Go on without the dollar limit where no price is known."
     )
 
 
@@ -50,13 +49,13 @@ class BudgetOptions:
 class PriceOptions:
     """US dollars for a million tokens; what is set here wins over the price table."""
 
-    input: float | None = knob(None, "Input tokens.", low=0, result_changing=False)
-    output: float | None = knob(None, "Output tokens.", low=0, result_changing=False)
-    cached: float | None = knob(
-        None, "Cached input tokens; null = as other input.", low=0, result_changing=False
+    input: float | None = operational(None, "Input tokens.", low=0)
+    output: float | None = operational(None, "Output tokens.", low=0)
+    cached: float | None = operational(
+        None, "Cached input tokens; null = as other input.", low=0
     )
-    written: float | None = knob(
-        None, "Tokens put into a cache; null = as other input.", low=0, result_changing=False
+    written: float | None = operational(
+        None, "Tokens put into a cache; null = as other input.", low=0
     )
 
 
@@ -64,43 +63,33 @@ class PriceOptions:
 class RetryOptions:
     """How often a failed call is made again."""
 
-    attempts: int = knob(6, "Calls made for one request at most.", low=1, result_changing=False)
-    after_timeout: int = knob(
-        1, "Calls made again after one that used up timeout_s.", low=0, result_changing=False
+    attempts: int = operational(6, "Calls made for one request at most.", low=1)
+    after_timeout: int = operational(
+        1, "Calls made again after one that used up timeout_s.", low=0
     )
-    give_up_after: int = knob(
-        6, "Failed rounds in a row that stop the run.", low=1, result_changing=False
-    )
-    max_wait_s: float = knob(
-        120.0, "Longest wait for a rate limit to lift.", low=0, result_changing=False
-    )
+    give_up_after: int = operational(6, "Failed rounds in a row that stop the run.", low=1)
+    max_wait_s: float = operational(120.0, "Longest wait for a rate limit to lift.", low=0)
 
 
 @dataclass(frozen=True)
 class AzureOptions:
     """Azure OpenAI: where the deployment is and how to sign in."""
 
-    endpoint: str | None = knob(None, "https://NAME.openai.azure.com", result_changing=False)
+    endpoint: str | None = operational(None, "https://NAME.openai.azure.com")
     deployment: str | None = knob(None, "Deployment; null = the model's name.")
     api_version: str = knob("2024-10-21", "Version of the API.")
-    auth: str = knob("api_key", "How to sign in.", choices=SIGN_INS, result_changing=False)
-    scope: str = knob(
-        "https://cognitiveservices.azure.com/.default",
-        "What identity tokens are for.",
-        result_changing=False,
+    auth: str = operational("api_key", "How to sign in.", choices=SIGN_INS)
+    scope: str = operational(
+        "https://cognitiveservices.azure.com/.default", "What identity tokens are for."
     )
-    client_id: str | None = knob(
-        None, "A user-assigned managed identity.", result_changing=False
-    )
+    client_id: str | None = operational(None, "A user-assigned managed identity.")
 
 
 @dataclass(frozen=True)
 class ExecOptions:
     """An agent command line. `exec` is the general one; see docs/models."""
 
-    path: str | None = knob(
-        None, "The program; null = its usual name on PATH.", result_changing=False
-    )
+    path: str | None = operational(None, "The program; null = its usual name on PATH.")
     argv: tuple[str, ...] = knob(
         (), "`exec`: the command; {model}, {dir}, {system_file} are filled in."
     )
@@ -113,9 +102,7 @@ class ExecOptions:
     system_args: tuple[str, ...] = knob(
         (), "`exec`: words that hand over {system_file}; none = the text leads the prompt."
     )
-    env: tuple[str, ...] = knob(
-        (), "Environment variables handed to the program.", result_changing=False
-    )
+    env: tuple[str, ...] = operational((), "Environment variables handed to the program.")
     sandbox: str = knob(
         "read-only", "codex_exec, claude_exec: what commands may do.", choices=SANDBOXES
     )
@@ -165,15 +152,11 @@ class RoleOptions:
     provider: str | None = knob(
         None, "Label recorded in place of the URL; part of fact keys; needed with base_url."
     )
-    base_url: str | None = knob(
-        None, "A compatible endpoint; null = the backend's own.", result_changing=False
-    )
+    base_url: str | None = operational(None, "A compatible endpoint; null = the backend's own.")
     api: str = knob("auto", "`auto`: doctor says which and why.", choices=APIS)
     style: str = knob("completion", "`local`: prompt form.", choices=STYLES)
-    key_env: str | None = knob(
-        None,
-        "Environment variable with the key; null = the usual one, none for a base_url.",
-        result_changing=False,
+    key_env: str | None = operational(
+        None, "Environment variable with the key; null = the usual one, none for a base_url."
     )
     temperature: float | None = knob(None, "Sampling temperature.", low=0, high=2)
     top_p: float | None = knob(None, "Nucleus sampling mass.", low=0, high=1)
@@ -190,22 +173,13 @@ class RoleOptions:
         "server_default", "Thinking policy; the default sends nothing.", choices=THINKING
     )
     region: str = knob("global_en", "minimax: which base URL.", choices=REGIONS)
-    abilities: tuple[str, ...] | None = knob(
-        None,
-        "Of schema, tools, vision; null = what the backend surely has.",
-        result_changing=False,
+    abilities: tuple[str, ...] | None = operational(
+        None, "Of schema, tools, vision; null = what the backend surely has."
     )
-    timeout_s: float = knob(
-        300.0, "Longest wait for a whole call.", low=0.001, result_changing=False
-    )
-    connect_timeout_s: float = knob(
-        10.0, "Longest wait for a connection.", low=0.001, result_changing=False
-    )
-    workers: int = knob(
-        0,
-        "Requests in flight; 0 = 16, 2 for agent programs, one per core for `local`.",
-        low=0,
-        result_changing=False,
+    timeout_s: float = operational(300.0, "Longest wait for a whole call.", low=0.001)
+    connect_timeout_s: float = operational(10.0, "Longest wait for a connection.", low=0.001)
+    workers: int = operational(
+        0, "Requests in flight; 0 = 16, 2 for agent programs, one per core for `local`.", low=0
     )
     n_ctx: int = knob(4096, "Context of the `local` backend in tokens.", low=256, high=2**20)
     replays: str | None = knob(None, "`replay`: the backend whose answers are repeated.")
@@ -223,30 +197,15 @@ class RoleOptions:
             ParamError: a value outside its range, or two that contradict each other.
         """
         for knob_ in knobs_of(type(self)):
-            _check_knob(f"{role}.{knob_.key}", _look_up(self, knob_.key), knob_)
-        for ability in self.abilities if self.abilities is not None else ():
-            if ability not in ABILITIES:
-                _refuse(f"{role}.abilities", repr(ability), f"Use of {', '.join(ABILITIES)}")
-        for name in self.omit:
-            if name not in SETTINGS:
-                _refuse(f"{role}.omit", repr(name), f"Use of {', '.join(SETTINGS)}")
+            try:
+                convert(node_of(value_at(self, knob_.key)), knob_)
+            except Mismatch as mismatch:
+                raise ParamError(f"{role}.{knob_.key}", str(mismatch)) from mismatch
+        for name, allowed in (("abilities", ABILITIES), ("omit", SETTINGS)):
+            for one in getattr(self, name) or ():
+                if one not in allowed:
+                    _refuse(f"{role}.{name}", repr(one), f"Use of {', '.join(allowed)}")
         _check_backend(role, self)
-
-
-def _check_knob(key: str, value: Any, about: Knob) -> None:
-    if about.choices and value not in about.choices:
-        _refuse(key, repr(value), f"Use one of: {', '.join(about.choices)}")
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        low, high = about.low, about.high
-        if (low is not None and value < low) or (high is not None and value > high):
-            _refuse(key, repr(value), f"Use {expectation(about)}")
-
-
-def _look_up(options: RoleOptions, key: str) -> Any:
-    value: Any = options
-    for name in key.split("."):
-        value = getattr(value, name)
-    return value
 
 
 def _refuse(key: str, found: str, remedy: str) -> NoReturn:

@@ -13,14 +13,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
 from skilltrail.core.errors import ParamError
 from skilltrail.core.redact import redact
 from skilltrail.params.fields import Params, cross_faults
-from skilltrail.params.knob import (
-    Knob,
-    found,
-    knobs_of,
-)
+from skilltrail.params.knob import Knob, found, knobs_of, result_values, value_at
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.params.secrets import secret_faults
 from skilltrail.params.section import SectionReader, nearest
@@ -78,22 +76,21 @@ def params_of(values: Mapping[str, Any] | Node, environments: Mapping[str, type]
 
 def resolved(params: Params) -> list[Resolved]:
     """Return every knob that counts for this run, with its origin, in order of declaration."""
-    rows = [_row(params, params, knob, "") for knob in knobs_of(Params) if knob.key != "envs"]
-    own = params.env_params
-    if own is not None:
-        prefix = f"envs.{params.env}."
-        rows += [_row(params, own, knob, prefix) for knob in knobs_of(type(own))]
-    return rows
-
-
-def _row(params: Params, section: Any, knob: Knob, prefix: str) -> Resolved:
-    return Resolved(
-        key=prefix + knob.key,
-        value=_json(_get(section, knob.key)),
-        default=_json(knob.default),
-        origin=params.origins.get(prefix + knob.key, "default"),
-        doc=knob.doc,
-    )
+    sections = [("", params)]
+    if params.env_params is not None:
+        sections.append((f"envs.{params.env}.", params.env_params))
+    return [
+        Resolved(
+            key=prefix + knob.key,
+            value=msgspec.to_builtins(value_at(section, knob.key)),
+            default=msgspec.to_builtins(knob.default),
+            origin=params.origins.get(prefix + knob.key, "default"),
+            doc=knob.doc,
+        )
+        for prefix, section in sections
+        for knob in knobs_of(type(section))
+        if prefix + knob.key != "envs"
+    ]
 
 
 def run_digest_params(params: Params) -> dict[str, Any]:
@@ -102,22 +99,19 @@ def run_digest_params(params: Params) -> dict[str, Any]:
     Left out: what only changes speed or place, and knobs that nothing reads just now.
     """
     values = {
-        knob.key: _json(_get(params, knob.key))
+        knob.key: value_at(params, knob.key)
         for knob in knobs_of(Params)
         if knob.result_changing and is_read(knob, params)
     }
     if params.env_params is not None:
-        values |= {
-            f"envs.{params.env}.{knob.key}": _json(_get(params.env_params, knob.key))
-            for knob in knobs_of(type(params.env_params))
-            if knob.result_changing
-        }
-    return dict(sorted(values.items()))
+        own = result_values(params.env_params)
+        values |= {f"envs.{params.env}.{key}": value for key, value in own.items()}
+    return dict(sorted(msgspec.to_builtins(values).items()))
 
 
 def is_read(knob: Knob, params: Params) -> bool:
     """Return whether anything reads this knob, as the others stand."""
-    return knob.read_when is None or _get(params, knob.read_when[0]) in knob.read_when[1]
+    return knob.read_when is None or value_at(params, knob.read_when[0]) in knob.read_when[1]
 
 
 def _params(
@@ -156,48 +150,27 @@ def _env_params(
 ) -> Any:
     """Return the chosen environment's own params; of the others only the names are checked."""
     names = sorted(environments)
-    given = tree.value.get("envs", Node({}))
-    sections = given.value if isinstance(given.value, dict) else {}
-    for name, node in sections.items():
+    given = tree.at("envs").value
+    for name, node in given.items() if isinstance(given, dict) else ():
         if name not in names:
             reader.fault(
                 f"envs.{name}", f"no such environment{nearest(name, names)}", node.line
             )
-        elif not isinstance(node.value, dict) and node.value is not None:
+        elif not isinstance(node.value, dict) and node.value is not None and name != env:
             reader.fault(f"envs.{name}", f"expected a mapping, found {found(node)}", node.line)
     if env not in names:
         line = reader.lines.get("env")
         reader.fault("env", f"no environment {env!r}{nearest(env, names)}", line)
         return None
-    section = sections.get(env, Node({}))
-    if not isinstance(section.value, dict):
-        section = Node({}, section.line)
-    return reader.section(environments[env], section, f"envs.{env}.", f"envs.{env}")
+    return reader.section(
+        environments[env], tree.at("envs", env), f"envs.{env}.", f"envs.{env}"
+    )
 
 
 def _targets(tree: Node, reader: SectionReader) -> Mapping[str, RoleOptions]:
     """Return the roles in `evaluate.targets`, each read as `target` is."""
-    node = tree
-    for name in ("evaluate", "targets"):
-        node = node.value.get(name, Node({})) if isinstance(node.value, dict) else Node({})
-    if not isinstance(node.value, dict):
-        return {}
+    given = tree.at("evaluate", "targets").value
     return {
-        name: reader.subsection(RoleOptions, entry, f"evaluate.targets.{name}", FILE)
-        for name, entry in node.value.items()
+        name: reader.section(RoleOptions, entry, f"evaluate.targets.{name}.", FILE)
+        for name, entry in (given.items() if isinstance(given, dict) else ())
     }
-
-
-def _get(params: Any, key: str) -> Any:
-    value = params
-    for part in key.split("."):
-        value = getattr(value, part)
-    return value
-
-
-def _json(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _json(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json(entry) for entry in value]
-    return value

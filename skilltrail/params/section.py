@@ -11,15 +11,7 @@ from typing import Any
 
 from skilltrail.core.errors import ParamError
 from skilltrail.params.fields import Params
-from skilltrail.params.knob import (
-    Knob,
-    Mismatch,
-    convert,
-    fields_of,
-    found,
-    is_section,
-    knobs_of,
-)
+from skilltrail.params.knob import Mismatch, convert, fields_of, found, knobs_of
 from skilltrail.params.tree import Fault, Node
 
 # Names that the reference implementation and other optimizers use for our knobs.
@@ -51,22 +43,28 @@ class SectionReader:
 
     def section(self, cls: type, node: Node, prefix: str, origin: str) -> Any:
         """Return an instance of `cls`; a field with a fault keeps its default."""
+        if node.value is None:
+            return cls()
+        if not isinstance(node.value, dict):
+            self.fault(
+                prefix.rstrip("."), f"expected a mapping, found {found(node)}", node.line
+            )
+            return cls()
         values: dict[str, Any] = {}
-        names = []
-        for name, hint, default, about in fields_of(cls):
-            names.append(name)
-            entry = node.value.get(name)
-            if entry is None:
-                continue
+        known = {field.key: field for field in fields_of(cls, prefix)}
+        for name, entry in node.value.items():
             key = f"{prefix}{name}"
             self.lines[key] = entry.line
-            if is_section(hint):
-                values[name] = self.subsection(hint, entry, key, origin)
+            if key not in known:
+                self.unknown(cls, key, prefix, entry.line)
+            elif known[key].is_section:
+                values[name] = self.section(known[key].type, entry, f"{key}.", origin)
             else:
-                self.value(values, name, entry, Knob(key, hint, default, **about), origin)
-        for name, entry in node.value.items():
-            if name not in names:
-                self.unknown(cls, name, entry, prefix)
+                try:
+                    values[name] = convert(entry, known[key])
+                    self.origins[key] = origin
+                except Mismatch as mismatch:
+                    self.fault(key, str(mismatch), entry.line)
         return self.checked(cls, values, prefix.rstrip("."), node.line)
 
     def checked(self, cls: type, values: dict[str, Any], key: str, line: int | None) -> Any:
@@ -86,29 +84,11 @@ class SectionReader:
             return made
         return cls()
 
-    def subsection(self, cls: type, node: Node, key: str, origin: str) -> Any:
-        if node.value is None:
-            return cls()
-        if not isinstance(node.value, dict):
-            self.fault(key, f"expected a mapping, found {found(node)}", node.line)
-            return cls()
-        return self.section(cls, node, f"{key}.", origin)
-
-    def value(
-        self, values: dict[str, Any], name: str, node: Node, knob: Knob, origin: str
-    ) -> None:
-        try:
-            values[name] = convert(node, knob)
-            self.origins[knob.key] = origin
-        except Mismatch as mismatch:
-            self.fault(knob.key, str(mismatch), node.line)
-
-    def unknown(self, cls: type, name: str, node: Node, prefix: str) -> None:
-        keys = [f"{prefix}{knob.key}" for knob in knobs_of(cls)]
+    def unknown(self, cls: type, key: str, prefix: str, line: int | None) -> None:
+        keys = [knob.key for knob in knobs_of(cls, prefix)]
         if prefix and not prefix.startswith("envs."):
             keys += [knob.key for knob in knobs_of(Params)]
-        message = f"no such key{nearest(f'{prefix}{name}', keys)}"
-        self.fault(f"{prefix}{name}", message, node.line)
+        self.fault(key, f"no such key{nearest(key, keys)}", line)
 
 
 def nearest(key: str, keys: list[str]) -> str:

@@ -47,6 +47,13 @@ class Node:
     quoted: bool = False
     text: str = ""
 
+    def at(self, *names: str) -> Node:
+        """Return what stands below these names; where nothing does, an empty mapping."""
+        node = self
+        for name in names:
+            node = node.value.get(name, Node({})) if isinstance(node.value, dict) else Node({})
+        return node
+
 
 def plain(node: Node) -> Any:
     """Return the bare value of a tree: scalars, lists, dicts."""
