@@ -26,7 +26,7 @@ help:
 	@echo "make test-browser  the report in a real Chromium (apt install chromium), with axe-core"
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
-	@echo "make test-alfworld   its tests, with every game at hand"
+	@echo "make test-alfworld   its tests, with every game available"
 	@echo "make attack     what tries to break in, to forge, to fill and to kill; figures at the end"
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"

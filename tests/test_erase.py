@@ -331,7 +331,7 @@ def test_a_text_that_stands_nowhere_changes_nothing(
     here: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["erase", "--text", "nobody of that name", "--yes"]) == 0
-    assert "nowhere" in capfd.readouterr().out
+    assert "not found" in capfd.readouterr().out
 
 
 def test_a_rerun_makes_no_call_and_keeps_the_tombstones(

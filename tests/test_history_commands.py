@@ -129,7 +129,7 @@ def test_verify_names_a_best_skill_that_the_log_did_not_lead_to(
     skill = here / "skills/best_skill.md"
     best = version_of(events, "best").text
     skill.write_text(best, encoding="utf-8", newline="\r\n")
-    assert "no fault" in told(capfd, "verify", code=3)
+    assert "OK" in told(capfd, "verify", code=3)
     skill.write_text(best + "- By hand.\n", encoding="utf-8", newline="\n")
     assert "\nlog: skills/best_skill.md: sha256" in told(capfd, "verify", code=1)
 
@@ -139,7 +139,7 @@ def test_verify_takes_a_log_that_goes_on_only_when_told(
 ) -> None:
     (here / "skills/events.jsonl").write_bytes(data_of(events[:-3]))
     assert "end of the log" in told(capfd, "verify", code=1)
-    assert "no fault" in told(capfd, "verify", "--allow-unfinished", code=3)
+    assert "OK" in told(capfd, "verify", "--allow-unfinished", code=3)
 
 
 def test_the_markdown_of_an_audit_is_a_page_of_its_own(

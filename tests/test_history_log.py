@@ -20,7 +20,7 @@ from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 from skilltrail.history.log.schema import event_schema, field_table
 from skilltrail.history.log.types import EventType
-from skilltrail.history.log.words import SENTENCES, sentence, told
+from skilltrail.history.log.words import SENTENCES, TERMS, in_terms, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"
@@ -415,3 +415,12 @@ def test_a_typed_event_refuses_what_the_schema_refuses(tmp_path: Path) -> None:
         body = canonical({"data": data}).encode()
         with pytest.raises(Unreadable):
             _ = replace(event, line=body).said
+
+
+def test_recorded_words_are_told_in_the_terms_of_the_field_on_the_page_too() -> None:
+    page = Path(schemas.__file__).parents[1] / "report" / "assets" / "dom.js"
+    table = page.read_text("utf-8").split("const TERMS = {")[1].split("};")[0]
+    assert json.loads("{" + table.strip().rstrip(",") + "}") == TERMS
+    assert in_terms("no_patch") == "no edit proposed"
+    assert in_terms("cannot win any more; x") == "cannot reach the current score; x"
+    assert in_terms("accepted") == "accepted"

@@ -451,7 +451,7 @@ def test_a_step_whose_replies_were_all_unusable_says_so_on_the_console(
     done = run_whole(tmp_path, store, Mute(), epochs=1)
     Progress("train").step(done.state.history[0], done.state)
     told = capsys.readouterr().err
-    assert "no reply of the optimizer could be used (2 rejected)" in told
+    assert "every optimizer reply was invalid (2 rejected)" in told
     steps = unusable_steps(done.recorder.events)
     assert steps == [1, 2, 3, 4]
     assert "in 4 steps (1, 2, 3, 4)" in unusable_lines(steps)[0]

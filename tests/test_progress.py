@@ -118,9 +118,9 @@ def test_plain_lines_come_at_times_and_the_bound_falls_with_what_gates_save(
     assert lines == [
         "train: 10 of at most 100 rollouts, 10 made (1.0/s), 0 reused, cost $2.50, "
         "at most 1:30 left",
-        "step 1 (epoch 1): rejected, 2 edit(s), best 0.500 at v0, "
-        "15 rollouts saved by early stopping",
-        "step 2 (epoch 1): rejected, 0 edit(s), best 0.500 at v0",
+        "step 1 (epoch 1): rejected, 2 edits, best 0.500 at v0, "
+        "15 items skipped by early stopping",
+        "step 2 (epoch 1): rejected, 0 edits, best 0.500 at v0",
         # 30 not asked for by the first gate, 40 by the second.
         "train: 13 of at most 30 rollouts, 12 made (0.4/s), 1 reused, cost $3.00, "
         "at most 0:43 left",

@@ -119,7 +119,7 @@ def test_a_missing_evaluation_is_said_and_not_taken_for_a_sealed_test_split(
     project: Project,
 ) -> None:
     text = page(project.training, [])
-    assert "No evaluation on held-out items is at hand." in text
+    assert "No evaluation on held-out items is available." in text
     assert "sealed" not in text
     assert "held-out test items" not in text[: text.index('id="book"')]
 
@@ -325,4 +325,4 @@ def test_no_two_parts_of_the_script_share_a_name() -> None:
 def test_the_first_screen_counts_the_new_lines_to_look_at(project: Project) -> None:
     book = book_of(project.training, project.evaluation, Facts(), ())
     screen = first_screen(book, project.training, project.evaluation)
-    assert dict(screen["facts"])["New lines to look at"] == "none"
+    assert dict(screen["facts"])["New lines to review"] == "none"

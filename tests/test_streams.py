@@ -39,7 +39,7 @@ ASKED: dict[str, list[tuple[str, str]]] = {
     "rebuild": [("", "outcome")],
     "anchor": [("", "refs/evolution/main")],
     "erase": [("--text question --dry-run", "data/small"),
-              ("--text nobody-said-this --dry-run", "stands nowhere")],
+              ("--text nobody-said-this --dry-run", "not found anywhere")],
     "plan": [("-S epochs=2 --allow-unpriced", "baseline")],
     "evaluate": [("--skill seed --skill best", "gain (95 % interval)"),
                  ("--skill best --split test", "6/6")],

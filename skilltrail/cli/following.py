@@ -130,5 +130,5 @@ def named_log(place: Place, name: str) -> Log:
     raise UsageError(
         f"--follow --run {name}",
         "no log file and no run's digest",
-        "Name a file, or a folder of .skilltrail/runs; without --run the run that is on",
+        "Name a file, or a folder of .skilltrail/runs; without --run the running one",
     )

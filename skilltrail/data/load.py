@@ -126,7 +126,7 @@ def read_items(
             own = split if column is None else column(record)
             _load(found, record if has_ids else _with_id(record, environment), own, environment)
     if not found.items:
-        remedy = "Mend the records, or declare `empty_is_right: true` where that is so"
+        remedy = "Fix the records, or declare `empty_is_right: true` where that is so"
         raise DataError("No item is left", found.told_apart(), remedy)
     if group_key:
         _group_by(group_key, found.items)

@@ -82,7 +82,7 @@ def environment_class(name: str) -> type[Any]:
         raise
     except Exception as error:  # foreign code
         raise UsageError(
-            f"the environment {name}", raised_at(error), f"Mend {folders[name].name}/env.py"
+            f"the environment {name}", raised_at(error), f"Fix {folders[name].name}/env.py"
         ) from error
     return found
 

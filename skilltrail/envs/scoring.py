@@ -41,7 +41,7 @@ async def rolled_out(env: Environment, item: Item, skill: str, target: Model) ->
     except Exception as error:  # foreign code
         asked, remedy = (
             f"{named(item)} cannot be rolled out",
-            f"Mend the environment {env.name}",
+            f"Fix the environment {env.name}",
         )
         raise DataError(asked, raised_at(error), remedy) from error
 
@@ -64,7 +64,7 @@ def by_rule(
         )
     if score.outcome is Outcome.INVALID:
         raise BrokenItem(
-            f"{named(item)} cannot be scored", score.reason, "Mend or remove the item"
+            f"{named(item)} cannot be scored", score.reason, "Fix or remove the item"
         )
     return score
 
@@ -136,7 +136,7 @@ def asked(
         raise BrokenItem(
             f"{named(item)} cannot be scored",
             f"invalid: {error}",
-            "Mend its pattern or its scorer, or remove the item; what was paid for is kept",
+            "Fix its pattern or its scorer, or remove the item; what was paid for is kept",
         ) from error
     except InvalidScore as error:
         raise _unscored(env, item, f"invalid_score: {error}") from error
@@ -157,7 +157,7 @@ def _unscored(env: Environment, item: Item, found: str) -> DataError:
     return DataError(
         f"{named(item)} cannot be scored",
         found,
-        f"Mend the scorer of the environment {env.name}",
+        f"Fix the scorer of the environment {env.name}",
     )
 
 

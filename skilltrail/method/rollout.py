@@ -131,9 +131,9 @@ class Rollouts:
             f"{len(missing)} of {len(rollouts)} rollouts got no reply{leave}, "
             f"first item {missing[0].item.id!r}",
             missing[0].score.reason,
-            "Nothing was scored 0 for it and everything paid for is kept: mend the cause and "
+            "Nothing was scored 0 for it and everything paid for is kept: fix the cause and "
             "run the same command again. Where an item fails each time, gate.min_coverage "
-            "below 1 lets a run go on without it",
+            "below 1 lets a run continue without it",
         )
 
     async def in_order(

@@ -168,7 +168,7 @@ class Gate:
     )
     min_coverage: float = knob(
         1.0,
-        "Least share of items that must be scored; below 1 a run goes on with gaps.",
+        "Least share of items that must be scored; below 1 a run continues without them.",
         low=0,
         high=1,
     )

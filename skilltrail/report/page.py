@@ -105,11 +105,11 @@ def first_screen(
         "legend": _legend(LEGEND),
         "legend_all": _legend(
             LEGEND | {"train": "train batch", "applied": "edits within budget",
-                      "saved": "rollouts saved by early stopping"}
+                      "saved": "items skipped by early stopping"}
         ),
         "facts": [
             *((what, shown(value)) for what, value in _facts(run, numbers)),
-            ("New lines to look at", _risks(training)),
+            ("New lines to review", _risks(training)),
         ],
         "best_skill": shown(_best_skill(training)),
     }  # fmt: skip
@@ -217,7 +217,7 @@ def _result(numbers: Mapping[str, Any], items: str, selection: int) -> dict[str,
 def _missing(test: Mapping[str, Any] | None) -> str:
     # A log without its evaluation does not tell whether the test split was ever opened.
     if test is None:
-        return "No evaluation on held-out items is at hand."
+        return "No evaluation on held-out items is available."
     return "The evaluation on held-out items gives no gain."
 
 

@@ -79,7 +79,7 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
         raise Interrupted(
             f"Stopped by {came[0].name}",
             "every finished call is kept",
-            "Run the same command again to go on",
+            "Run the same command again to resume",
         ) from None
     finally:
         for number in STOPPED_BY:

@@ -16,6 +16,7 @@ from types import TracebackType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from skilltrail.history.log.words import count, in_terms
 from skilltrail.method.run import State
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.runtime.console import console, say
@@ -91,16 +92,17 @@ class Progress:
     def step(self, record: StepRecord, state: State) -> None:
         """Tell how a step ended, in one line; what its gate did not ask for is not expected."""
         score = "unknown" if state.best.mean is None else f"{float(state.best.mean):.3f}"
+        applied = count(record.counts.get("applied", 0), "edit")
         line = (
-            f"step {record.step} (epoch {record.epoch}): {record.verdict}, "
-            f"{record.counts.get('applied', 0)} edit(s), best {score} at v{state.best.version}"
+            f"step {record.step} (epoch {record.epoch}): {in_terms(record.verdict)}, "
+            f"{applied}, best {score} at v{state.best.version}"
         )
         saved = record.counts.get("saved", 0)
         if saved:
-            line += f", {saved} rollouts saved by early stopping"
+            line += f", {count(saved, 'item')} skipped by early stopping"
         unusable = record.counts.get("replies_rejected", 0)
         if unusable and not record.counts.get("patches", 0):
-            line += f"; no reply of the optimizer could be used ({unusable} rejected)"
+            line += f"; every optimizer reply was invalid ({unusable} rejected)"
         say(line)
         if self._total is not None:
             unasked = (self._gate_items - record.counts.get("judged", 0)) * self._repeats

@@ -262,6 +262,6 @@ def _init_dvc(folder: Path, *, below: bool) -> list[str]:
     command = [sys.executable, "-m", "dvc", "init", "--quiet", *(["--subdir"] if below else [])]
     done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8")
     if done.returncode != 0:
-        raise UsageError("`dvc init`", done.stderr.strip(), "Mend that, then go on")
+        raise UsageError("`dvc init`", done.stderr.strip(), "Fix that, then run it again")
     shutil.copyfile(SOURCE / ".dvc/config", folder / ".dvc/config")
     return [".dvc/config"]

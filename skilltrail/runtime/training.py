@@ -120,7 +120,9 @@ async def run_of(
 def say_who(holder: Owner | None) -> None:
     """Tell a person why this run waits: the same run is on elsewhere."""
     by = "" if holder is None else f" ({holder})"
-    say(f"train: the same run is on in another process{by}; waiting to reuse what it makes")
+    say(
+        f"train: the same run is running in another process{by}; waiting to reuse what it makes"
+    )
 
 
 def read_seed_skill(path: Path) -> str:
@@ -150,7 +152,7 @@ def read_seed_skill(path: Path) -> str:
         text = text.removeprefix(BOM).replace("\r\n", "\n")
     faults = structure_faults(text)
     if faults:
-        raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Mend the file")
+        raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Fix the file")
     return text
 
 

@@ -56,7 +56,7 @@ class Runner:
         """
         with self._sole():
             if self.owner() is not None:
-                raise UsageError("Starting a run", "one is on", "Stop it first, or wait")
+                raise UsageError("Starting a run", "one is running", "Stop it first, or wait")
             self._start(arguments)
 
     @contextmanager

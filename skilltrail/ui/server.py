@@ -49,7 +49,7 @@ def serve(place: Place, find_runs: FindRuns, host: str, listening: socket.socket
     app = Guard(live, port=port, admission=admission, hosts=_names(host))
     emit(f"live page: {admission.address}")
     say(f"the address works once; the next one is in {admission.file}, yours alone to read")
-    say("stop it with Ctrl-C; a run that it started goes on")
+    say("stop it with Ctrl-C; a run that it started continues")
     asyncio.run(_serving(app, listening))
 
 

@@ -57,7 +57,7 @@ def evaluation_commits(evidence: Evidence) -> Check | None:
         return None
     held = chain.best(all, RUNS, EVALUATIONS)
     if held is None or held.shared < chain.trained:
-        return Check(0, of, "no ref holds what it goes on from")
+        return Check(0, of, "no ref holds what it continues")
     if held.shared == all:
         return Check(of, of, f"{held.ref}, commit {chain.shas[-1][:12]}")
     done = held.shared - chain.trained
@@ -182,7 +182,7 @@ def _on_top(chain: Chain, held: Held) -> Iterator[Fault]:
     for event, sha, commit in zip(more, held.on_top, right, strict=True):
         if wrong or event.prev != last.id or event.seq != last.seq + 1 or commit.sha != sha:
             what = f"commit {sha[:12]} on top"
-            yield _fault(held.ref, what, event.name, "an evaluation that goes on from here")
+            yield _fault(held.ref, what, event.name, "an evaluation that continues this")
             return
         last = event
 

@@ -184,7 +184,7 @@ def exports(evidence: Evidence) -> Check:
         faults += _of_fact(fact, facts.stored(key), lost=key in e.erased.facts)
     here = len(named & facts.exported.keys())
     strange = len(facts.exported.keys() - named)
-    note = f"{strange} facts in them are not of these logs" if strange else ""
+    note = f"{strange} recorded calls in them are not of these logs" if strange else ""
     return Check(here, len(named) + strange, note, tuple(faults))
 
 

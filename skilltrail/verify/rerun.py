@@ -156,7 +156,7 @@ def _compared(
     except EventMismatch as found:
         done = len(recorder.events)
         if facts.lacks:
-            return Check(done, of, "a fact is not recorded")
+            return Check(done, of, "a call is not recorded")
         if found.stands is None and evidence.allow_unfinished:
             return Check(done, of)
         if done == 0:
@@ -172,7 +172,7 @@ def _compared(
         return Check(len(recorder.events), of, str(error))
     except BROKEN as error:
         done = len(recorder.events)
-        note = f"a recorded fact is damaged ({type(error).__name__}: {error})"
+        note = f"a recorded call is damaged ({type(error).__name__}: {error})"
         return Check(done, of, note)
     if len(recorder.events) < of:
         extra = events[len(recorder.events)]

@@ -196,7 +196,7 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
 ) -> None:
     page, target = watched.page, world.target
     page.goto(world.ui.url)
-    says(page, "No run is on")
+    says(page, "Not running")
     page.click("text=Start a run")
     page.wait_for_selector("#start form")
 
@@ -208,7 +208,7 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
     target.wait_at(1)
     check(page)
     shown = page.inner_text("#checked")
-    assert "2 steps, all from scratch" in shown
+    assert "2 steps, nothing cached" in shown
     assert "dvc exp run --set-param lr=3" in shown
     page.click("#checked button")
     assert target.held.wait(SOON_S)
@@ -227,13 +227,13 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
 
     page.click("#now button")
     target.release()
-    says(page, "No run is on")
+    says(page, "Not running")
     assert world.head() == "ref: refs/heads/main"
     assert "every finished call is kept" in page.inner_text("#tail")
 
     begin(page)
     says(page, "Running")
-    says(page, "No run is on")
+    says(page, "Not running")
     assert "ended with exit code 0" in page.inner_text("#tail")
     page.click("#nav a[data-view=overview]")
     page.wait_for_selector("#overview >> text=held-out", timeout=SOON_S * 1000)
@@ -246,26 +246,26 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
 def test_the_page_outlives_a_killed_run_and_a_killed_server(world: World, watched: Any) -> None:
     page, target = watched.page, world.target
     page.goto(world.ui.url)
-    says(page, "No run is on")
+    says(page, "Not running")
     target.wait_at(ITEMS + 2)
     begin(page)
     assert target.held.wait(SOON_S)
     at_stage(page, "rollout")
 
     os.killpg(world.child(), signal.SIGKILL)
-    says(page, "No run is on")
+    says(page, "Not running")
     page.wait_for_selector("#now >> text=Start a run", timeout=SOON_S * 1000)
     target.release()
 
     world.ui.kill()
     page.wait_for_selector("text=The server does not answer", timeout=SOON_S * 1000)
     world.ui = Ui(world.folder, world.ui.port)
-    says(page, "No run is on")
+    says(page, "Not running")
     begin(page)
     says(page, "Running")
     world.ui.kill()  # the run does not mind
     world.ui = Ui(world.folder, world.ui.port)
-    says(page, "No run is on")
+    says(page, "Not running")
     done = json.loads((world.folder / "reports/out/metrics.json").read_text("utf-8"))
     assert done["steps"] == 2
     page.click("#nav a[data-view=overview]")

@@ -224,7 +224,8 @@ def same_edits(parts: dict[str, str], audit: Audit) -> None:
         assert all(f"{edit} {why}" in parts["Selection"] for edit, why in audit.left_out)
     for tried in audit.edits:
         lines = ", ".join(map(str, tried.lines[:8]))
-        place = f"at line {lines} of the parent" if lines else ""
+        side = "at" if tried.edit.op in ("replace", "delete", "write_region") else "after"
+        place = f"{side} line {lines} of v{audit.parent_version}" if lines else ""
         assert place + tried.status.replace("_", " ") in parts["Application"]
     assert shown(audit.diff) in parts["Application"]
     if audit.budget is not None:

@@ -75,7 +75,7 @@ def adopt(
     emit(diff)
     lines = risky_lines(text, live)
     if lines:
-        say(f"new lines to look at: {risks_told(lines)}")
+        say(f"new lines to review: {risks_told(lines)}")
     if propose:
         write_atomic(proposal / path.name, text)
         write_atomic(proposal / f"{path.name}.diff", diff)
@@ -125,8 +125,8 @@ def _agreed(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -
     if not sys.stdin.isatty():
         for line in lines:
             say(_told(line).removesuffix("\n"))
-        told = f"{len(lines)} new lines need a yes each" if lines else "nobody is here to agree"
-        remedy = "--yes --risky to take them unasked" if lines else "--yes to write"
+        told = f"{len(lines)} new lines need a yes each" if lines else "not interactive"
+        remedy = "Use --yes --risky to take them unasked" if lines else "use --yes to write"
         raise UsageError(f"Writing {path}", told, f"{remedy}, --propose to propose")
     questions = [f"{_told(line)}Keep this line?" for line in lines]
     return all(

@@ -1,4 +1,4 @@
-"""The checks of `skilltrail doctor`: each says what it found and how to mend it."""
+"""The checks of `skilltrail doctor`: each says what it found and how to fix it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def run_checks(
         params = params_with(place.workspace, {} if changes is None else changes)
     except SkilltrailError as error:
         return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
-    checks += [Check("params", OK, "params.yaml is sound"), model_check(params)]
+    checks += [Check("params", OK, "params.yaml is valid"), model_check(params)]
     checks += [seed_check(params, place.workspace), *judge_checks(params, place.workspace)]
     checks += software_checks(environment_of(params))
     checks += data_checks(params, place.workspace)

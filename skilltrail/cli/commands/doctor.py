@@ -1,4 +1,4 @@
-"""`skilltrail doctor`: what is missing or broken here, and how to mend it."""
+"""`skilltrail doctor`: what is missing or broken here, and how to fix it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def doctor(
     set_param: SET_PARAM = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
 ) -> None:
-    """Check the set-up and say how to mend what is wrong; exit 1 when something is.
+    """Check the set-up and say how to fix what is wrong; exit 1 when something is.
 
     Example: skilltrail doctor -S env=qa
     Example: skilltrail doctor --queue && dvc exp run --queue -S lr=8

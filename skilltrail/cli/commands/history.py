@@ -157,7 +157,7 @@ def verify(
     ] = False,
     as_json: JSON = False,
 ) -> None:
-    """Check all that a reader is shown, at three levels: log, facts, anchored.
+    """Check all that a reader is shown, at three levels: log, facts (recorded calls), anchored.
 
     Nothing is repaired. Exit 0: all was checked and is right. 1: a fault. 3: nothing wrong was
     found, but not all could be checked.
@@ -208,7 +208,7 @@ def verification(found: Verification) -> Iterator[str]:
             yield f"  {row.rule:26} {counted:>14}  {check.note}".rstrip()
     yield from (f"{fault.level.value}: {fault}" for fault in found.faults)
     if not found.faults:
-        yield "no fault"
+        yield "OK"
     yield f"{_proven(found)}; {_trusted(found)}."
 
 

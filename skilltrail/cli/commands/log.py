@@ -39,7 +39,7 @@ def log(
 ) -> None:
     """Show a run's events, one line each.
 
-    With --follow: the run that is on, or the last one until another starts; --json then prints
+    With --follow: the running one, or the last one until another starts; --json then prints
     one event a line, and --run takes a log file or the digest of a run.
 
     Example: skilltrail log --type gate.judged

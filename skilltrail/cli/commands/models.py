@@ -56,7 +56,7 @@ def plan(
         return
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
-    emit(f"{found.steps} steps, all from scratch; tokens of a target call from {said}")
+    emit(f"{found.steps} steps, nothing cached; tokens of a target call from {said}")
     emit("Each cell: at least / likely / at most; a call made again after a failure is apart")
     table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
     for warning in found.warnings:

@@ -159,7 +159,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before it begins.")] = False,
     as_json: JSON = False,
 ) -> None:
-    """Take a secret or a person's datum out of facts, exports, logs, outputs and commits.
+    """Take a secret out of recorded calls, exports, logs, outputs and commits.
 
     What it stood in says that it was erased. Nothing brings it back.
 
@@ -178,7 +178,7 @@ def erase(
         _tell_found(found, as_json=False)
     if not yes:
         if not sys.stdin.isatty():
-            raise UsageError("skilltrail erase", "nobody can be asked here", "Say --yes")
+            raise UsageError("skilltrail erase", "not interactive", "Use --yes")
         typer.confirm("Erase it? Nothing brings it back", abort=True, err=True)
     left = carry_out(place, wanted, lambda: _report(place), everywhere=everywhere)
     if as_json:
@@ -187,7 +187,7 @@ def erase(
         where = ", ".join(one.place for one in left[:8])
         own = any(one.own for one in left)
         remedy = "Say --everywhere, or edit them yourself" if own else "Run it again"
-        raise FaultError("It is erased, but still stands in", where, remedy)
+        raise FaultError("It is erased, but still found in", where, remedy)
     say("it is gone from here. Copies elsewhere are beyond this: other clones, remotes of git")
     say("and DVC, what a provider keeps. Commit what changed, and revoke a secret")
 
@@ -209,7 +209,7 @@ def _tell_found(found: Sequence[Found], *, as_json: bool) -> None:
         if any(one.own for one in found):
             say("what is yours is left as it is, unless you say --everywhere")
     else:
-        emit("it stands nowhere in this project")
+        emit("not found anywhere in this project")
 
 
 def _report(place: Place) -> None:

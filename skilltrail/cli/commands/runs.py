@@ -40,7 +40,7 @@ def runs(as_json: JSON = False) -> None:
     """List every run: where it forked from which, what differed there, its scores.
 
     Seed and best are scores on the selection split, the test gain is the best skill's over the
-    seed skill where an evaluation is at hand; params are those that differ between the runs.
+    seed skill where an evaluation is available; params are those that differ between the runs.
 
     Example: skilltrail runs
     """
@@ -148,7 +148,7 @@ def compare(
     )
     if found.not_evaluated:
         names = ", ".join(found.not_evaluated)
-        say(f"no evaluation at hand of {names}: test gains leave it out")
+        say(f"no evaluation available of {names}: test gains leave it out")
     for name, values in found.also_differ.items():
         emit(f"also differs: {name} ({', '.join(values)})")
     if all(len(set(group.seeds)) == 1 for group in found.groups):

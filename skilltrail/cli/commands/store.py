@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def stats(as_json: AsJson = False) -> None:
-    """Show how many facts are recorded, by kind, and their size.
+    """Show how many calls and rollouts are recorded, by kind, and their size.
 
     Example: skilltrail store stats
     """

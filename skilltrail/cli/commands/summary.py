@@ -31,7 +31,7 @@ COMMITTED = (
 )
 OTHERS_CALLS = (
     "calls and time are left out: the last ones counted here are of another run; "
-    "`dvc repro` goes on"
+    "`dvc repro` resumes"
 )
 
 
@@ -69,7 +69,7 @@ def summary(
         f"rejected, {scores['indecisive']} indecisive)",
         *unusable_lines(told["steps_without_usable_reply"]),
         *paid_lines(told),
-        f"early stopping saved {saved['saved']} of {saved['of']} selection rollouts of "
+        f"early stopping skipped {saved['saved']} of {saved['of']} selection rollouts of "
         "rejected candidates",
         told["reproduction"],
         f"look at {', '.join(places)}",
@@ -106,7 +106,7 @@ def unusable_lines(steps: list[int]) -> list[str]:
         return []
     named = ", ".join(map(str, steps[:_SHOWN_STEPS])) + (", …" if steps[_SHOWN_STEPS:] else "")
     return [
-        f"no reply of the optimizer could be used in {len(steps)} steps ({named}): "
+        f"every optimizer reply was invalid in {len(steps)} steps ({named}): "
         "`skilltrail log` says why"
     ]
 

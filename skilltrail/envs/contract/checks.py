@@ -79,7 +79,7 @@ def check_rollouts(environment: Environment, items: Sequence[Item]) -> str:
             require(bool(model.requests), "a rollout made no call", "Ask the target")
             require(told, "a request lacks the skill", "Send the skill in Request.system")
             made += 1
-    return f"{made} rollouts have sound trajectories"
+    return f"{made} rollouts have valid trajectories"
 
 
 def check_trajectory(trajectory: Trajectory) -> None:
@@ -184,7 +184,7 @@ def check_known(environment: Environment, items: Sequence[Item]) -> str:
     known = [(item, environment.known_answers(item)) for item in items]
     for item, answers in known:
         fault = item_fault(environment, item, answers)
-        require(fault is None, f"item {item.id!r}: {fault}", "Mend the item, or its scorer")
+        require(fault is None, f"item {item.id!r}: {fault}", "Fix the item, or its scorer")
     unchecked = [one.unchecked.value for _, one in known if one.unchecked is not None]
     if unchecked:
         return f"not checked of {len(unchecked)} of {len(items)}: scored by {unchecked[0]}"

@@ -78,7 +78,7 @@ def _finding(name: str, check: Callable[[], str]) -> Finding:
         return Finding(
             name,
             f"{type(error).__name__}: {error}",
-            "Mend the environment: nothing may be raised",
+            "Fix the environment: nothing may be raised",
         )
 
 

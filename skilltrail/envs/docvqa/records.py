@@ -71,9 +71,7 @@ def page_of(
         if written is None and sidecar.is_file():
             written = sidecar.read_text(encoding="utf-8-sig")
     except (DataError, OSError, UnicodeDecodeError) as error:
-        raise where.error(
-            field, str(error), "Mend the file; a sidecar is UTF-8 text"
-        ) from error
+        raise where.error(field, str(error), "Fix the file; a sidecar is UTF-8 text") from error
     return Page(name, file_digest(image), written)
 
 

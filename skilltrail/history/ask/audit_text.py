@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.hidden import spelled_block
-from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin
+from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin, Tried
 from skilltrail.history.ask.line_history import Attempt, Fate
-from skilltrail.history.log.words import count, score, visible
+from skilltrail.history.log.words import count, in_terms, score, visible
 from skilltrail.skill.edit import Edit
 
 MOST = 5  # rows of each list, unless all are asked for
@@ -117,7 +117,7 @@ def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
 def _origin(origin: LineOrigin, style: Plain) -> str:
     risks = f" [{', '.join(origin.risks)}]" if origin.risks else ""
     if origin.item is None:
-        return f"{style.quote(origin.line)}{risks}: in no text of a rollout at hand"
+        return f"{style.quote(origin.line)}{risks}: in no text of an available rollout"
     step = "" if origin.step is None else f", step {origin.step}"
     return (
         f"{style.quote(origin.line)}{risks}: {style.quote(origin.phrase)} stands first in item"
@@ -172,7 +172,7 @@ def _edit(edit: Edit, style: Plain) -> str:
 
 def _proposed(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:
     for one in audit.proposals:
-        said = f": {style.quote(one.reasoning, 200)}" if one.reasoning else ""
+        said = f": {style.quote(in_terms(one.reasoning), 200)}" if one.reasoning else ""
         items = count(len(one.items), "rollout")
         yield f"{one.patch} by {one.by} from {items}, {one.source}{said}"
         yield from _cut([f"  {_edit(edit, style)}" for edit in one.edits], most)
@@ -203,13 +203,21 @@ def _selected(audit: Audit, most: int | None) -> Iterable[str]:
 
 def _applied(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:
     for one in audit.edits:
-        lines = ", ".join(map(str, one.lines[:8]))
-        place = f" at line {lines} of the parent" if lines else ""
+        place = _place(one, audit.parent_version)
         detail = f" ({style.quote(one.detail)})" if one.detail else ""
         descent = f", from {', '.join(one.descent)}" if one.descent else ""
         yield f"{_edit(one.edit, style)}: {one.status}{place}{descent}{detail}"
     for fault in audit.faults:
-        yield f"the document cannot be used: {style.quote(fault)}"
+        yield f"invalid document: {style.quote(fault)}"
+
+
+def _place(one: Tried, parent: int | None) -> str:
+    """Say where in the parent's text an edit was applied."""
+    if not one.lines:
+        return ""
+    side = "at" if one.edit.op in ("replace", "delete", "write_region") else "after"
+    lines = ", ".join(map(str, one.lines[:8]))
+    return f" {side} line {lines} of " + ("the parent" if parent is None else f"v{parent}")
 
 
 def _verdict(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:
@@ -234,9 +242,9 @@ def _means(gate: Judgement) -> str:
     else:
         after, items = score(gate.after), count(gate.judged, "item")
     p = "" if gate.statistic is None else f", p={gate.statistic['p']:.3g}"
-    saved = f", {count(gate.saved, 'rollout')} saved" if gate.saved else ""
+    saved = f", {count(gate.saved, 'rollout')} skipped" if gate.saved else ""
     forced = ", forced" if gate.forced else ""
-    tail = f"{gate.rule} on {gate.metric}, {gate.reason}{p}{saved}{forced}"
+    tail = f"{gate.rule} on {gate.metric}, {in_terms(gate.reason)}{p}{saved}{forced}"
     return f"{gate.verdict}: {score(gate.before)} → {after} on {items} ({tail})"
 
 

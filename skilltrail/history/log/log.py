@@ -52,7 +52,7 @@ def scan_log(path: Path, *, after: Event | None = None, continues: bool = False)
         raise FaultError(
             f"{path.name}, line {len(lines)}",
             "the last line is not finished",
-            "Start the run again: it repairs the line and goes on from there",
+            "Start the run again: it repairs the line and resumes from there",
         )
     return list(chained(lines[:-1], path.name, after, continues))
 

@@ -16,6 +16,22 @@ from skilltrail.history.log.events import Event
 
 Data = Mapping[str, Any]
 
+# What logs call things, which keeps their bytes, and what people are told in the field's words.
+TERMS = {
+    "no_patch": "no edit proposed",
+    "nobody proposed an edit": "no edit proposed",
+    "cannot win any more": "cannot reach the current score",
+    "one half of what lost": "retry: half of the rejected edits",
+}
+
+
+def in_terms(recorded: str) -> str:
+    """Return a recorded word or reason as people are told it."""
+    for word, term in TERMS.items():
+        if recorded.startswith(word):
+            return term + recorded[len(word) :]
+    return recorded
+
 
 def sentence(event: Event, version: int | None) -> str:
     """Return what happened; `version` is the skill's when the event was recorded."""

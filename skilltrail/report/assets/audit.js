@@ -69,7 +69,7 @@ function account(chapter) {
   const kinds = {
     "budget.decided": (data) => part("Edit budget", budget(data)),
     "patch.proposed": (data) => part("Proposal", proposal(data, places)),
-    "reply.rejected": (data) => part("Unusable reply", el("p", {}, `${data.stage}: `, said(data.message), ". ", said(data.then))),
+    "reply.rejected": (data) => part("Invalid reply", el("p", {}, `${data.stage}: `, said(data.message), ". ", said(data.then))),
     "patch.merged": (data) => part("Merge", merge(data, places)),
     "edits.selected": (data) => part("Selection", selection(data, places)),
     "appendix.proposed": (data) => part("Notes", editList(idsOf(data), places)),
@@ -101,7 +101,7 @@ function proposal(data, places) {
   const source = some(data.items.length, data.source).replace("successs", "successes");
   return [
     el("p", {}, `Patch ${data.patch}, from ${source}, decided by ${data.rule === null ? "the optimizer model" : data.rule}.`),
-    data.reasoning ? el("blockquote", {}, data.reasoning) : null,
+    data.reasoning ? el("blockquote", {}, inTerms(data.reasoning)) : null,
     data.failure_types.length ? failureTypes(data.failure_types, places) : null,
     editList(idsOf(data), places),
   ];
@@ -133,12 +133,12 @@ function selection(data, places) {
 function application(data) {
   return [
     el("p", {}, `${data.mode === "patch" ? "Edits applied to the current skill" : "The document was rewritten"}, ${some(data.tokens, "token")}.`),
-    el("ul", { class: "edits" }, data.results.map(resultRow)),
-    data.faults.length ? el("p", { class: "bad" }, "Unusable: ", data.faults.map((fault) => [said(fault), " "])) : null,
+    el("ul", { class: "edits" }, data.results.map((result) => resultRow(result, data.parent))),
+    data.faults.length ? el("p", { class: "bad" }, "Invalid document: ", data.faults.map((fault) => [said(fault), " "])) : null,
     data.diff ? el("details", {}, el("summary", {}, "Unified diff"), el("pre", { class: "changes" }, data.diff)) : null,
   ];
 }
 
 function ended(data) {
-  return el("p", {}, `The step ended: ${words(data.result)}`, data.reason ? [", ", said(data.reason)] : "", `. The skill stayed v${data.version}.`);
+  return el("p", {}, `The step ended: ${words(data.result)}`, data.reason ? [", ", said(inTerms(data.reason))] : "", `. The skill stayed v${data.version}.`);
 }

@@ -37,5 +37,17 @@ function svg(tag, attributes, ...children) {
 const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
 const whole = (value) => value.toLocaleString("en");
-const words = (name) => String(name).replace(/_/g, " ");
+// What logs call things, and what people are told (`TERMS` in history/log/words.py).
+const TERMS = {
+  "no_patch": "no edit proposed",
+  "nobody proposed an edit": "no edit proposed",
+  "cannot win any more": "cannot reach the current score",
+  "one half of what lost": "retry: half of the rejected edits",
+};
+function inTerms(recorded) {
+  const text = String(recorded);
+  const word = Object.keys(TERMS).find((one) => text.startsWith(one));
+  return word ? TERMS[word] + text.slice(word.length) : text;
+}
+const words = (name) => inTerms(name).replace(/_/g, " ");
 const some = (number, noun) => `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -38,20 +38,20 @@ function epochs(node) {
 function cost(node) {
   const total = (name) => book.cost.reduce((sum, row) => sum + row[name], 0);
   fill(node,
-    el("dl", { class: "facts" }, [["Calls", whole(total("made"))], ["Used again", whole(total("reused"))],
+    el("dl", { class: "facts" }, [["Calls", whole(total("made"))], ["Cached", whole(total("reused"))],
       ["Tokens in", whole(total("input"))], ["Tokens out", whole(total("output"))]].map(([name, value]) =>
       el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     table("Calls and tokens by role and phase", [
       { name: "role", key: (row) => row.role, show: (row) => row.role },
       { name: "phase", key: (row) => row.phase, show: (row) => row.phase },
       number("calls", (row) => row.made),
-      number("used again", (row) => row.reused),
+      number("cached", (row) => row.reused),
       { name: "share of calls", class: "bar", show: (row) => meter(row.made, total("made")) },
       number("tokens in", (row) => row.input),
       number("tokens out", (row) => row.output),
       ...(total("unknown") ? [number("of unknown size", (row) => row.unknown)] : []),
     ], book.cost),
-    el("p", { class: "note" }, "Calls are the facts that this run rests on, each counted once; “used again” cost nothing. A resumed run or an experiment with the same first steps pays less: see .skilltrail/usage.json."));
+    el("p", { class: "note" }, "Calls are the recorded calls that this run rests on, each counted once; cached ones cost nothing. A resumed run or an experiment with the same first steps pays less: see .skilltrail/usage.json."));
 }
 
 function meter(part, all) {

@@ -43,10 +43,11 @@ function editCard(id, places) {
 }
 
 // A result in one line: the edit itself stands above, under Selection.
-function resultRow(result) {
+function resultRow(result, parent) {
   const one = edit(result.edit);
   const gist = one ? (one.content || one.target).trim().split("\n")[0] : "";
-  const lines = result.lines.length ? `at line ${result.lines.slice(0, 8).join(", ")} of the parent` : "";
+  const side = one && ["replace", "delete", "write_region"].includes(one.op) ? "at" : "after";
+  const lines = result.lines.length ? `${side} line ${result.lines.slice(0, 8).join(", ")} of ${skillName(parent)}` : "";
   return el("li", { class: "edit", "data-edit": result.edit, "data-status": result.status },
     el("p", { class: "head" }, el("code", { class: "id" }, result.edit), el("code", { class: "gist" }, gist),
       el("span", { class: "note" }, lines),

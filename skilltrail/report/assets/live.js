@@ -35,7 +35,7 @@ function showNow() {
   const open = byId("tail") && byId("tail").open;
   fill(byId("now"),
     el("div", { class: "bar" },
-      el("b", { role: "status" }, on ? `Running${where}` : "No run is on"),
+      el("b", { role: "status" }, on ? `Running${where}` : "Not running"),
       state.running ? el("ol", { class: "six", "aria-label": "Stage" }, SIX.map((name) => el("li", { "aria-current": name === stage ? "step" : null }, name))) : null,
       calls ? el("span", { class: "note" }, `${whole(calls.made)} calls made, ${whole(calls.reused)} reused${money(calls)}`) : null,
       el("span", { class: "gap" }),
@@ -44,7 +44,7 @@ function showNow() {
         ? el("button", { type: "button", onclick: () => ask("/api/stop", {}).catch(complain) }, "Stop")
         : link("#/start", "Start a run")),
     state.fault ? el("p", { class: "bad" }, state.fault) : null,
-    el("details", { id: "tail", open }, el("summary", {}, "Last lines"),
+    el("details", { id: "tail", open }, el("summary", {}, "Output"),
       el("pre", {}, tail.join("\n") || "no event yet"),
       state.process.command ? [el("p", { class: "note" }, state.process.command.join(" "),
         state.process.exit === null ? "" : ` ended with exit code ${state.process.exit}`),
@@ -60,7 +60,7 @@ function money({ made, cost }) {
 function picker(state) {
   return [el("label", { for: "run-choice", class: "quiet" }, "Run"),
     el("select", { id: "run-choice", onchange: (event) => { location.search = `?run=${encodeURIComponent(event.target.value)}`; } },
-      state.runs.map(([name, running]) => el("option", { value: name, selected: name === state.run }, name + (running ? " (on)" : ""))))];
+      state.runs.map(([name, running]) => el("option", { value: name, selected: name === state.run }, name + (running ? " (running)" : ""))))];
 }
 
 function complain(error) {

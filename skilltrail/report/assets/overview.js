@@ -7,7 +7,7 @@ function overview(node) {
         el("h2", {}, "What was learnt"),
         newest.length ? learnt(newest) : el("p", { class: "note" }, "No change has been accepted.")),
       el("section", {},
-        el("h2", {}, "What to rely on"),
+        el("h2", {}, "Integrity checks"),
         trustList(book.trust.filter((row) => ["note", "bad"].includes(row.verdict) || ["Chain", "Decisions", "Evaluation", "Test split", "Coverage"].includes(row.what))),
         el("p", {}, link("#/trust", "All checks")))));
 }

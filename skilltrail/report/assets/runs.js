@@ -4,7 +4,7 @@ const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
 function runs(node) {
   if (book.runs.length < 2) {
     fill(node, el("p", {}, `This page holds one run, ${book.run.id.slice(0, 12)}.`,
-      book.run.parent ? ` It goes on from event ${book.run.parent.slice(0, 12)} of another run.` : ""),
+      book.run.parent ? ` It continues event ${book.run.parent.slice(0, 12)} of another run.` : ""),
     el("p", { class: "note" }, el("code", {}, "skilltrail export --html FILE --runs"), " puts every run of this repository on one page; ", el("code", {}, "skilltrail ui"), " shows them as they go."));
     return;
   }

@@ -39,11 +39,11 @@ function tip(step) {
     ["best so far", score(row.best)],
     ["edits", `${row.applied} applied, budget ${row.lr === null ? "none" : row.lr}`],
   ];
-  if (judged) facts.push(["judged", `${judged.judged} of ${judged.total} items` + (judged.saved ? `, ${judged.saved} saved` : "")]);
+  if (judged) facts.push(["judged", `${judged.judged} of ${judged.total} items` + (judged.saved ? `, ${judged.saved} skipped` : "")]);
   return [
     el("p", {}, el("b", {}, `Step ${step}`), ` epoch ${row.epoch} `, verdict(row.verdict)),
     el("dl", {}, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
-    judged && judged.reason ? el("p", { class: "note" }, said(S(judged.reason))) : null,
+    judged && judged.reason ? el("p", { class: "note" }, said(inTerms(S(judged.reason)))) : null,
   ];
 }
 

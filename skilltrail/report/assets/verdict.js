@@ -7,8 +7,8 @@ function judgement(data, seq) {
   const flips = (mark, name, items) => el("p", { class: mark }, el("b", {}, `${name} `), chips(items, { mark, places, notes }));
   return [
     el("p", { class: "judged" }, scores(data)),
-    el("p", {}, said(data.reason), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
-      data.saved ? `; ${some(data.saved, "rollout")} saved: even a perfect rest could not have won.` : ".",
+    el("p", {}, said(inTerms(data.reason)), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
+      data.saved ? `; ${some(data.saved, "rollout")} skipped: even a perfect rest could not have reached the current score.` : ".",
       data.statistic ? ` ${data.statistic.name}: p = ${data.statistic.p.toPrecision(2)}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
     flips("up", "Up", data.flips.won),
     flips("down", "Down", data.flips.lost),

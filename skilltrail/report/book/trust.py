@@ -89,7 +89,7 @@ def _evaluated(evaluation: Sequence[Event], training: LogReport) -> tuple[str, s
     if report.faults:
         return "Evaluation", BAD, f"{len(report.faults)} faults, first: {report.faults[0]}"
     told = sum(event.type in ("skill.evaluated", "skill.transferred") for event in evaluation)
-    found = f"{len(evaluation)} events go on from the run; means and gains of {told} recomputed"
+    found = f"{len(evaluation)} events continue the run; means and gains of {told} recomputed"
     return "Evaluation", GOOD, found
 
 
@@ -128,7 +128,7 @@ def _openings(
     found = openings([*own, *others], training[-1].id)
     if not evaluation:
         unseen = (
-            "no evaluation is at hand: nothing here says how the skill does on unseen items"
+            "no evaluation is available: nothing here says how the skill does on unseen items"
         )
         return "Test split", NOTE, unseen + (f" ({found})" if found.run else "")
     once = found.run == found.everywhere == 1 and not found.asked and not found.lost
@@ -169,9 +169,9 @@ def _departures(training: Sequence[Event]) -> Iterator[tuple[str, str, str]]:
     if forced:
         yield "Departure", NOTE, f"{forced} of {len(gates)} verdicts were forced, not earned"
     if any(data.get("min_coverage", 1.0) < 1 for data in gates):
-        yield "Departure", NOTE, "the run was allowed to go on with missing items"
+        yield "Departure", NOTE, "the run was allowed to continue with missing items"
     unusable = sum(event.type == "reply.rejected" for event in training)
     if unusable:
-        yield "Departure", NOTE, f"{unusable} optimizer replies could not be used"
+        yield "Departure", NOTE, f"{unusable} optimizer replies were invalid"
     if training[0].data["parent"] is not None:
-        yield "Fork", FACT, f"goes on from event {training[0].data['parent'][:16]}"
+        yield "Fork", FACT, f"continues event {training[0].data['parent'][:16]}"

@@ -88,7 +88,7 @@ def erase(
 def _refuse_while_on(place: Place) -> None:
     locks = (*place.state.glob("runs/*/lock"), *place.state.glob("evaluations/*/*.lock"))
     for lock in filter(is_held, locks):
-        raise UsageError("skilltrail erase", f"run {lock.parent.name} is on", "Let it end")
+        raise UsageError("skilltrail erase", f"run {lock.parent.name} is running", "Let it end")
 
 
 def _rewrite(git: Git, found: Search, *, everywhere: bool) -> list[str]:
