@@ -1,4 +1,4 @@
-"""The end of an epoch: slow update and meta skill (from the second epoch on), compaction."""
+"""The end of an epoch: slow update (from the second epoch on), compaction, meta skill."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ async def end_epoch(run: Run, state: State, epoch: int) -> State:
             state = await slow_update(run, state, epoch_view(run, state, epoch, pairs))
     if params.compaction:
         state = await compact(run, state, epoch_view(run, state, epoch, pairs))
-    if epoch >= 2 and params.meta_skill.enabled:
+    if params.meta_skill.enabled:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
     run.history.flush()
     return replace(state, epoch_skill=state.skill)
@@ -47,4 +47,6 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         meta_skill=state.meta_skill,
         max_skill_tokens=most if most else None,
         frozen=run.params.skill.frozen,
+        pool=state.pool,
+        success_threshold=run.params.reflect.success_threshold,
     )
