@@ -72,6 +72,14 @@ def door_of(folder: Path) -> Git:
     return door
 
 
+def test_a_run_that_two_people_made_counts_once_in_a_comparison(
+    runs: dict[str, list[Event]],
+) -> None:
+    alone = compare_runs(runs, "lr")
+    shared = compare_runs({"bob/main": runs["main"], **runs}, "lr")
+    assert shared == alone
+
+
 def test_runs_fork_where_the_first_decision_differs_and_it_is_said(
     runs: dict[str, list[Event]],
 ) -> None:
@@ -205,7 +213,7 @@ def test_seeds_that_gave_the_same_skills_count_once_and_it_is_said(
 ) -> None:
     def again(name: str, seed: int) -> list[Event]:
         """Return the same run under another seed, as where the seed changed nothing."""
-        events = [SimpleNamespace(type=e.type, data=e.data, id=e.id, seq=e.seq)
+        events = [SimpleNamespace(type=e.type, data=e.data, id=f"{e.id}/{seed}", seq=e.seq)
                   for e in runs[name]]  # fmt: skip
         events[0].data = dict(events[0].data) | {"seed": seed}
         return events  # type: ignore[return-value]

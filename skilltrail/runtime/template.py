@@ -169,6 +169,7 @@ def upgrade_workspace(workspace: Path) -> Upgrade:
         edited = found is not None and _sha256(found) != known.get(name)
         write_atomic(path.with_name(f"{path.name}.new") if edited else path, text)
         (left if edited else written).append(name)
+    written += _add_lines(workspace / ".gitattributes", _attributes())
     now.write(workspace)
     return Upgrade(before, now, tuple(written), tuple(left))
 

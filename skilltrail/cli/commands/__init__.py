@@ -31,6 +31,8 @@ COMMANDS = (
     Command("fork", "runs", "Start the next training from any version of any run."),
     Command("verify", "history", "Check a run: log, recorded calls, commits."),
     Command("rebuild", "refs", "Make all refs/evolution again from the logs."),
+    Command("share", "refs", "Put your runs on a remote, under a name of your own."),
+    Command("fetch", "refs", "Bring others' runs from a remote."),
     Command("anchor", "refs", "Sign a run's last commit, or print the hash to publish."),
     Command("erase", "refs", "Take a secret out of recorded calls, logs, outputs and commits."),
     Command("plan", "models", "Forecast calls, tokens and money of a run."),

@@ -16,6 +16,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.git.merging import meeting_of
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
@@ -50,6 +51,7 @@ def run_checks(
     checks = [python_check(), git_check(place.root), package_check("dvc"), store_check(place)]
     checks.append(library_check(place.workspace))
     checks.append(leftovers_check(find_leftovers(place.root)))
+    checks += merge_checks(place.workspace)
     try:
         params = params_with(place.workspace, {} if changes is None else changes)
     except SkilltrailError as error:
@@ -95,6 +97,21 @@ def git_check(root: Path) -> Check:
         found = "HEAD is on no branch; a killed `dvc exp run` may have left it so"
         return Check("git", WARNING, found, "`git switch BRANCH`")
     return Check("git", OK, "the project is in a git repository")
+
+
+def merge_checks(workspace: Path) -> Iterator[Check]:
+    """Say where two runs meet in a merge, and the command that chooses one of them."""
+    git = Git.at_hand(workspace)
+    meeting = None if git is None else meeting_of(git)
+    if meeting is None:
+        return
+    other = "" if meeting.take is None else f"; the other side's: `{meeting.take}`"
+    yield Check(
+        "merge",
+        FAULT,
+        f"both sides have a run: {', '.join(meeting.unmerged)} are of this side for now",
+        f"this side's run: `{meeting.keep}`{other}; then `dvc checkout`",
+    )
 
 
 def package_check(name: str) -> Check:

@@ -1,4 +1,4 @@
-"""`skilltrail rebuild`, `anchor`, `erase`: care for what is kept of runs."""
+"""`skilltrail rebuild`, `share`, `fetch`, `anchor`, `erase`: care for what is kept of runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.store.place import Place, find_place
 
 if TYPE_CHECKING:
+    from skilltrail.history.git.sharing import Exchanged
     from skilltrail.runtime.erase import Found
+
+REMOTE = Annotated[
+    str | None, typer.Argument(help="A remote of git; default: the only one, or origin.")
+]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command("rebuild")(rebuild)
+    app.command("share")(share)
+    app.command("fetch")(fetch)
     app.command("anchor")(anchor)
     app.command("erase")(erase)
 
@@ -77,6 +84,66 @@ def _whole(path: Path) -> list[Event]:
     if read.torn is not None:
         say(f"{path.parent.name}/{read.torn} Its {len(read.events)} whole events are taken")
     return read.events
+
+
+def share(
+    remote: REMOTE = None,
+    name: Annotated[
+        str | None, typer.Option("--as", help="Your runs' name there; kept as git's share.as.")
+    ] = None,
+    as_json: JSON = False,
+) -> None:
+    """Put your runs on a remote, under a name of your own; nothing there is overwritten.
+
+    Example: skilltrail share origin --as anna
+    """
+    from skilltrail.history.git.sharing import share as share_runs
+
+    where, rows = share_runs(git_of(project(), "share"), remote, name)
+    _tell_exchanged(rows, as_json=as_json)
+    if any(row.outcome == "refused" for row in rows):
+        raise FaultError(
+            f"Some runs on {where} are not what yours go on from, and were left as they are",
+            "another clone shares under your name, or these were rewritten here (`erase`)",
+            "`skilltrail share --as ANOTHER-NAME`; what was erased goes by `git push --force`",
+        )
+    if rows:
+        say("recorded calls go by DVC: commit dvc.lock, `git push` the branch, `dvc push`")
+    else:
+        say("there is no run of yours to share: `dvc repro` makes one")
+
+
+def fetch(remote: REMOTE = None, as_json: JSON = False) -> None:
+    """Bring others' runs from a remote, each under its owner's name; yours stay as they are.
+
+    Example: skilltrail fetch origin
+    """
+    from skilltrail.history.git.sharing import fetch as fetch_runs
+
+    where, rows = fetch_runs(git_of(project(), "fetch"), remote)
+    _tell_exchanged(rows, as_json=as_json)
+    if any(row.outcome == "refused" for row in rows):
+        raise FaultError(
+            f"Some runs on {where} do not go on from what is here, and were not taken",
+            "they were rewritten there (`erase`), or made here under the same name",
+            "`git fetch --force` with their names takes them over what is here",
+        )
+    if rows:
+        say("`skilltrail runs` shows them. Their recorded calls come by DVC: `git switch` to")
+        say("a branch that holds their dvc.lock, and `dvc pull`")
+    else:
+        say(f"nobody else has shared a run on {where} (`skilltrail share` does)")
+
+
+def _tell_exchanged(rows: Sequence[Exchanged], *, as_json: bool) -> None:
+    if as_json:
+        emit_json([row.to_json() for row in rows])
+        return
+    told = [row for row in rows if not row.is_version or row.outcome == "refused"]
+    table(
+        ("run", "outcome", "tip", "on the remote"),
+        [(row.name, row.outcome, row.tip[:12], row.theirs) for row in told],
+    )
 
 
 def anchor(

@@ -152,7 +152,7 @@ def compare_runs(
         UsageError: no run consumed such a param or has such a value; or the runs are of several
             environments, data or targets.
     """
-    stories = {n: Story(e) for n, e in runs.items() if end_of(e) is not None}
+    stories = {n: Story(e) for n, e in _each_once(runs).items() if end_of(e) is not None}
     said = common_metric(stories.values())
     tests = {} if evaluations is None else evaluations
     read = [
@@ -180,6 +180,14 @@ def compare_runs(
         _others(param, having),
         tuple(run.name for run in having if run.test is None),
     )
+
+
+def _each_once(runs: Mapping[str, Sequence[Event]]) -> Mapping[str, Sequence[Event]]:
+    """Return the runs without those that somebody else made again and shared."""
+    first: dict[str, str] = {}
+    for name in sorted(runs, key=lambda name: (name.count("/"), natural(name))):
+        first.setdefault(runs[name][-1].id, name)
+    return {name: runs[name] for name in first.values()}
 
 
 def _group(value: str, runs: Sequence[RunScores]) -> Group:
