@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from skilltrail.cli.commands.forecast import PerCall, forecast
-from skilltrail.cli.commands.models import measured_tokens
+from skilltrail.cli.commands.plan import measured_tokens
+from skilltrail.cli.forecast import PerCall, forecast
 from skilltrail.models.probe import probe
 from skilltrail.params.fields import Evaluate, Optimizer, Params
 from skilltrail.params.model_options import BudgetOptions, PriceOptions, RoleOptions

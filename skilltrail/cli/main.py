@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from skilltrail import __version__
@@ -75,7 +73,7 @@ def run(args: list[str]) -> int:
             emit(f"skilltrail {__version__}")
             return 0
         command = find_command(args[0])
-        return invoke(import_module(f"skilltrail.cli.commands.{command.module}").register, args)
+        return invoke(command.name, command.load(), args)
     except BrokenPipeError:
         raise  # the reader went away: it had enough
     except (SkilltrailError, OSError) as error:
@@ -84,8 +82,9 @@ def run(args: list[str]) -> int:
         return told.exit_code
 
 
-def invoke(register: Callable[[Any], None], args: list[str]) -> int:
-    """Run one command line against the commands that `register` adds; return its exit code.
+def invoke(name: str, command: Any, args: list[str]) -> int:
+    """Run one command line by the function, or family of commands, of that name; return its
+    exit code.
 
     Raises:
         Interrupted: by SIGINT.
@@ -95,7 +94,10 @@ def invoke(register: Callable[[Any], None], args: list[str]) -> int:
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.callback()(lambda: None)  # else a lone command would be the whole application
-    register(app)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name)(command)
     try:
         typer.main.get_command(app).main(args, prog_name="skilltrail")
     except SystemExit as stop:

@@ -1,20 +1,26 @@
 """What a person can type after `skilltrail`: one module per command or family of commands.
 
-Each module has `register(app)`, which adds its commands to a typer application. It is imported
-only when one of its commands is asked for, so `skilltrail --help` stays fast.
+A command is the function of its name, or a typer application of that name for a family. Its
+module is imported only when it is asked for, so `skilltrail --help` stays fast.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
-    """A command: what is typed, the module that registers it, and one line for the help."""
+    """A command: what is typed, the module that has it, and one line for the help."""
 
     name: str
     module: str
     summary: str
+
+    def load(self) -> Any:
+        """Return its function, or the typer application of a family."""
+        module = import_module(f"{__name__}.{self.module}")
+        return getattr(module, self.name.replace("-", "_"))
 
 
 COMMANDS = (
@@ -35,7 +41,7 @@ COMMANDS = (
     Command("fetch", "refs", "Bring others' runs from a remote."),
     Command("anchor", "refs", "Sign a run's last commit, or print the hash to publish."),
     Command("erase", "refs", "Take a secret out of recorded calls, logs, outputs and commits."),
-    Command("plan", "models", "Forecast calls, tokens and money of a run."),
+    Command("plan", "plan", "Forecast calls, tokens and money of a run."),
     Command("evaluate", "evaluate", "Measure any skill on any split."),
     Command("aa-check", "aa_check", "Measure one skill twice: how noisy is the gate here?"),
     Command("store", "store", "Show what is recorded, and care for it."),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from skilltrail.cli.options import JSON
 from skilltrail.core.score import Score
 from skilltrail.data.splits import read_split
 from skilltrail.method.gate import judge_all
@@ -19,14 +20,9 @@ from skilltrail.runtime.evaluation.named_skill import named_skill
 from skilltrail.runtime.session import open_session
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("aa-check")(aa_check)
-
-
 def aa_check(
     skill: Annotated[str, typer.Option("--skill", help="FILE, RUN:vN, seed, best or last.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Measure one skill twice on the selection split and compare it with itself.
 

@@ -16,23 +16,17 @@ from typing import Annotated
 import typer
 
 from skilltrail.cli.commands.export import as_skill_md, live_text
-from skilltrail.cli.commands.history import skill_of
+from skilltrail.cli.sources import project, skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
-from skilltrail.history.ask.sources import Project, Skill
+from skilltrail.history.ask.sources import Skill
 from skilltrail.runtime.console import emit, safe, say
 from skilltrail.skill.diffs import unified_diff
 from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
 from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults
-from skilltrail.store.place import find_place
 
 PROPOSAL = Path("reports/out/proposal")
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("adopt")(adopt)
 
 
 def adopt(
@@ -58,18 +52,17 @@ def adopt(
 
     Example: skilltrail adopt .claude/skills/trees --skill best
     """
-    place = find_place()
-    found = skill_of(Project(place.workspace, place.root), skill)
+    here = project()
+    found = skill_of(here, skill)
     path = target / SKILL_MD if target.is_dir() or target.suffix == "" else target
-    proposal = place.workspace / PROPOSAL
+    proposal = here.workspace / PROPOSAL
     clear(proposal)
     if found.story is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
     live = live_text(path)
     text = _text(found, path, live, name, description)
-    diff = unified_diff(live, text, path.name)
-    if not diff:
+    if not (diff := unified_diff(live, text, path.name)):
         emit(f"{path} holds this skill already")
         return
     emit(diff)
@@ -77,14 +70,12 @@ def adopt(
     if lines:
         say(f"new lines to review: {risks_told(lines)}")
     if propose:
-        write_atomic(proposal / path.name, text)
-        write_atomic(proposal / f"{path.name}.diff", diff)
-        write_atomic(proposal / f"{path.name}.risks.txt", "".join(map(_told, lines)))
+        risks = "".join(map(_told, lines))
+        for end, told in {"": text, ".diff": diff, ".risks.txt": risks}.items():
+            write_atomic(proposal / f"{path.name}{end}", told)
         say(f"proposed in {PROPOSAL}/; {path} is untouched")
         return
-    if not _agreed(path, lines, yes=yes, risky=risky):
-        say(f"{path} is untouched")
-        raise typer.Exit(1)
+    _require_yes(path, lines, yes=yes, risky=risky)
     write_atomic(path, text)
     say(f"wrote {path}")
 
@@ -114,14 +105,14 @@ def _told(line: RiskyLine) -> str:
     return safe(f"{line.line}: [{', '.join(r.value for r in line.risks)}] {line.text}") + "\n"
 
 
-def _agreed(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -> bool:
-    """Ask about each risky line, then about the file; False at the first no.
+def _require_yes(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -> None:
+    """Ask about each risky line, then about the file; the first no ends the command.
 
     Raises:
         UsageError: there is something to ask and nobody to answer.
     """
     if yes and (risky or not lines):
-        return True
+        return
     if not sys.stdin.isatty():
         for line in lines:
             say(_told(line).removesuffix("\n"))
@@ -129,7 +120,7 @@ def _agreed(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -
         remedy = "Use --yes --risky to take them unasked" if lines else "use --yes to write"
         raise UsageError(f"Writing {path}", told, f"{remedy}, --propose to propose")
     questions = [f"{_told(line)}Keep this line?" for line in lines]
-    return all(
-        typer.confirm(question, default=False, err=True)
-        for question in (questions if yes else [*questions, f"Write {path}?"])
-    )
+    for question in questions if yes else [*questions, f"Write {path}?"]:
+        if not typer.confirm(question, default=False, err=True):
+            say(f"{path} is untouched")
+            raise typer.Exit(1)

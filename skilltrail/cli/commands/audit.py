@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, RUN, answer, source_of
+from skilltrail.cli.options import JSON, RUN
+from skilltrail.cli.sources import answer, source_of
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
 from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
@@ -18,13 +19,6 @@ from skilltrail.history.ask.sources import VERSION, Source
 from skilltrail.history.log.run_log import Story
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("audit")(audit)
-    app.command("blame")(blame)
-    app.command("bisect")(bisect)
 
 
 def audit(

@@ -9,17 +9,12 @@ import typer
 
 from skilltrail.cli.commands.checks import FAULT, run_checks
 from skilltrail.cli.commands.envs import contract_checks
-from skilltrail.cli.commands.params import SET_PARAM
 from skilltrail.cli.commands.probes import probe_checks
+from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.runtime.console import emit_json, say, table
 from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("doctor")(doctor)
 
 
 def doctor(
@@ -36,7 +31,7 @@ def doctor(
         bool, typer.Option(help="Make one call to each configured model that is not embedded.")
     ] = True,
     set_param: SET_PARAM = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Check the set-up and say how to fix what is wrong; exit 1 when something is.
 

@@ -16,6 +16,7 @@ from skilltrail.cli.commands.checks import (
     not_checked,
     software_checks,
 )
+from skilltrail.cli.options import JSON
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.find import NOTHING, find_source, shown
 from skilltrail.data.importing import import_splits, import_tree
@@ -33,18 +34,9 @@ N_ITEMS = 3  # items the contract is checked with
 N_TURNS = 4  # most turns of a rollout then, where each needs more than a model
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("new-env")(new_env)
-    data = typer.Typer(help="Bring items in.", no_args_is_help=True)
-    data.callback()(lambda: None)  # else a lone command would swallow its own name
-    data.command("import")(import_data)
-    app.add_typer(data, name="data")
-
-
 def new_env(
     name: Annotated[str, typer.Argument(help="A lower-case word, such as my_benchmark.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Make a new environment from the template, with a seed skill and first items.
 
@@ -71,7 +63,7 @@ def import_data(
     skip_missing: Annotated[
         bool, typer.Option("--skip-missing", help="Leave out ids that the download lacks.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Join a released split manifest with your download of a benchmark.
 
@@ -110,6 +102,11 @@ def import_data(
     more = _files_of(env, root, sources)
     more += " -S data.allow_overlap=true" if done.shared else ""
     say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{more}")
+
+
+data = typer.Typer(help="Bring items in.", no_args_is_help=True)
+data.callback()(lambda: None)  # else a lone command would swallow its own name
+data.command("import")(import_data)
 
 
 def _files_of(env: str, root: Path, sources: list[Path]) -> str:

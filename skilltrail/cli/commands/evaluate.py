@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from skilltrail.cli.options import JSON
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import SPLITS
 from skilltrail.core.layout import EVENTS
@@ -27,11 +28,6 @@ GAIN, SHARE = "gain (95 % interval)", "share of the gain (95 % interval)"
 TRAINED_ON = "target"  # what tables call the role `target`
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("evaluate")(evaluate)
-
-
 def evaluate(
     skill: Annotated[
         list[str], typer.Option("--skill", help="FILE, RUN:vN, seed, best or last.")
@@ -41,7 +37,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--target", help="A name of evaluate.targets, or a .gguf file."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Measure skills on a split, compared item by item with the first one.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skilltrail.cli.commands.history import tell_stand_in
+from skilltrail.cli.sources import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVALUATION
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from skilltrail.history.log.events import Event
 
 File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there; - is stdout.")]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("export")(export)
 
 
 def export(
@@ -59,8 +54,9 @@ def export(
     Example: skilltrail export --csv steps.csv --curve curve.svg
     """
     here = Project.here()
-    targets = (csv, json, parquet, curve, html, audit, skill)
-    if all(target is None for target in targets):
+    named = (csv, json, parquet, curve, html, audit, skill)
+    targets = [path for path in named if path is not None]
+    if not targets:
         raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
     training = open_source(here, run).events
     if run is None:
@@ -75,19 +71,29 @@ def export(
         _write(audit, _audits(training))
     if skill is not None:
         best = find_skill(here, "best" if run is None else f"{run}:best").text
-        live = live_text(skill)
-        text = as_skill_md(best, training[0].data, name, description, skill, live)
-        if live not in ("", text):
-            raise UsageError(
-                f"--skill-md {skill}",
-                "another text stands there",
-                f"See the diff and agree: `skilltrail adopt {skill}`",
-            )
-        _write(skill, text)
-    written = [path for path in targets if path is not None and str(path) != "-"]
-    told = emit if len(written) == sum(path is not None for path in targets) else say
+        _write_skill(skill, best, training[0].data, name, description)
+    _tell_written(targets)
+
+
+def _tell_written(targets: Sequence[Path]) -> None:
+    written = [path for path in targets if str(path) != "-"]
+    told = emit if len(written) == len(targets) else say
     for path in written:  # what goes to stdout is alone there
         told(f"wrote {path}")
+
+
+def _write_skill(
+    path: Path, best: str, started: Any, name: str | None, description: str | None
+) -> None:
+    live = live_text(path)
+    text = as_skill_md(best, started, name, description, path, live)
+    if live not in ("", text):
+        raise UsageError(
+            f"--skill-md {path}",
+            "another text stands there",
+            f"See the diff and agree: `skilltrail adopt {path}`",
+        )
+    _write(path, text)
 
 
 def as_skill_md(

@@ -2,101 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
+from skilltrail.cli.options import JSON, RUN
+from skilltrail.cli.sources import answer, project, tell_stand_in
+from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
-from skilltrail.history.ask.sources import (
-    Project,
-    Skill,
-    Source,
-    live_logs,
-    open_source,
-    stand_in,
-)
-from skilltrail.history.log.events import Unreadable
+from skilltrail.history.ask.sources import live_logs, open_source
 from skilltrail.history.log.run_log import Story
-from skilltrail.runtime.console import emit, emit_exact, emit_json, say
+from skilltrail.runtime.console import emit, emit_exact, emit_json
 from skilltrail.store.place import find_place
 from skilltrail.verify.result import Level, Verification
-
-JSON = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
-RUN = Annotated[
-    str | None,
-    typer.Option("--run", help="A file, a run, a DVC experiment or a git revision."),
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("replay")(replay)
-    app.command("verify")(verify)
-
-
-def project() -> Project:
-    """Return the project's folders."""
-    place = find_place()
-    return Project(place.workspace, place.root)
-
-
-def source_of(run: str | None) -> Source:
-    """Open the log `run`; where none is named and a live log stands in, say so on stderr."""
-    here = project()
-    source = open_source(here, run)
-    if run is None:
-        tell_stand_in(here)
-    return source
-
-
-def answer(run: str | None, show: Callable[[Source], None]) -> None:
-    """Let `show` tell what the log `run` says, as far as it is whole; then say where it ends.
-
-    Raises:
-        FaultError: the log is damaged; what is whole was shown before.
-    """
-    source = source_of(run)
-    while True:
-        try:
-            show(source)
-            break
-        except Unreadable as error:
-            if not any(event.seq == error.seq for event in source.events):
-                raise
-            source = source.before(error.seq, error)
-        except SkilltrailError:
-            if source.torn is not None:
-                say(f"{source.name}: {source.torn}")
-            raise
-    if source.torn is None:
-        return
-    whole = f"{source.torn.found}; {len(source.events)} whole events stand before it"
-    if source.unfinished:
-        say(f"{source.torn.asked}: {whole}")
-    else:
-        remedy = f"`skilltrail verify --run {source.name}` names every fault"
-        raise FaultError(f"{source.name} ends torn at {source.torn.asked}", whole, remedy)
-
-
-def tell_stand_in(here: Project) -> None:
-    """Say on stderr which run answers where it is not the one of skills/events.jsonl."""
-    notice = stand_in(here)
-    if notice is not None:
-        say(notice)
-
-
-def skill_of(here: Project, name: str) -> Skill:
-    """Find the skill `name`; where it names no run and a live log stands in, say so."""
-    from skilltrail.history.ask.sources import find_skill, names_no_run
-
-    found = find_skill(here, name)
-    if names_no_run(here, name):
-        tell_stand_in(here)
-    return found
 
 
 def replay(
@@ -170,30 +91,34 @@ def verify(
     from skilltrail.verify.evidence import Evidence
     from skilltrail.verify.table import verify as check
 
+    named, place = _named(run), find_place()
     with counting("verify") as tick:
         evidence = Evidence(
-            find_place(),
+            place,
             drawn,
-            named=_named(run),
+            named=named,
             allow_unfinished=allow_unfinished,
             anchor=anchor,
             tick=tick,
         )
         found = check(evidence)
     code = found.exit_code(() if allow_absent is None else allow_absent)
+    _tell(found, code, as_json=as_json)
+    if code == FaultError.exit_code:
+        remedy = (
+            "Each is named above; a rerun (`dvc repro`) writes the log anew, and"
+            " `skilltrail fork FILE` trains on from a skill edited by hand"
+        )
+        raise FaultError(f"verify {found.name}", f"{len(found.faults)} fault(s)", remedy)
+    if code:
+        raise typer.Exit(code)
+
+
+def _tell(found: Verification, code: int, *, as_json: bool) -> None:
     if as_json:
         emit_json(found.to_json() | {"exit": code})
     else:
         emit("\n".join(verification(found)))
-    if code == FaultError.exit_code:
-        raise FaultError(
-            f"verify {found.name}",
-            f"{len(found.faults)} fault(s)",
-            "Each is named above; a rerun (`dvc repro`) writes the log anew, and"
-            " `skilltrail fork FILE` trains on from a skill edited by hand",
-        )
-    if code:
-        raise typer.Exit(code)
 
 
 def verification(found: Verification) -> Iterator[str]:

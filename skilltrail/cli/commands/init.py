@@ -9,14 +9,10 @@ from typing import Annotated
 
 import typer
 
+from skilltrail.cli.options import JSON
 from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.runtime.template import Upgrade, init_workspace, upgrade_workspace
 from skilltrail.store.place import find_place
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("init")(init)
 
 
 def init(
@@ -28,7 +24,7 @@ def init(
     upgrade: Annotated[
         bool, typer.Option("--upgrade", help="Let this workspace stand for the library here.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Write a workspace: pipeline, params, pages, seeds; nothing is written over.
 

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, RUN, answer
+from skilltrail.cli.options import JSON, RUN
+from skilltrail.cli.sources import answer
 from skilltrail.core import schemas
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.sources import Source
@@ -20,11 +21,6 @@ from skilltrail.runtime.console import emit, emit_json, say, table
 
 POLL_S = 0.5
 Wanted = Callable[[Event], bool]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("log")(log)
 
 
 def log(

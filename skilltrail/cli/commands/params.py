@@ -8,26 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
+from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.params.read import FILE, resolved, run_digest_params
 from skilltrail.runtime.console import emit_json, table
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
 
-SET_PARAM = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set-param", "-S", metavar="KEY=VALUE", help="As in `dvc exp run -S`; repeatable."
-    ),
-]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("params")(params)
-
 
 def params(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
     changed: Annotated[bool, typer.Option(help="Only what differs from the defaults.")] = False,
     file: Annotated[Path | None, typer.Option(help="Read this file.")] = None,
     set_param: SET_PARAM = None,

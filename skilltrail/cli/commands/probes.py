@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from skilltrail.cli.commands.checks import FAULT, OK, WARNING, Check
-from skilltrail.cli.commands.forecast import roles_of
+from skilltrail.cli.forecast import roles_of
 from skilltrail.models.probe import ProbeResult, probe
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import EMBEDDED_BACKENDS

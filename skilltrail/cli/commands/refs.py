@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, project
+from skilltrail.cli.options import JSON
+from skilltrail.cli.sources import project
 from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import Project, live_logs
@@ -26,15 +27,6 @@ if TYPE_CHECKING:
 REMOTE = Annotated[
     str | None, typer.Argument(help="A remote of git; default: the only one, or origin.")
 ]
-
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("rebuild")(rebuild)
-    app.command("share")(share)
-    app.command("fetch")(fetch)
-    app.command("anchor")(anchor)
-    app.command("erase")(erase)
 
 
 def git_of(here: Project, command: str) -> Git:

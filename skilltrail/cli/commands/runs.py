@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skilltrail.cli.commands.history import JSON, project, skill_of, tell_stand_in
+from skilltrail.cli.options import JSON
+from skilltrail.cli.sources import project, skill_of, tell_stand_in
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project
@@ -16,14 +18,13 @@ from skilltrail.runtime.console import emit, emit_json, say, table
 
 if TYPE_CHECKING:
     from skilltrail.history.ask.compare import Contrast, Group, Paired
+    from skilltrail.history.ask.heldout import HeldOut
+    from skilltrail.history.ask.runs import RunRow
 
-
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("runs")(runs)
-    app.command("compare")(compare)
-    app.command("diff")(diff)
-    app.command("fork")(fork)
+COLUMNS = (
+    "run", "from", "what differs", "seed", "best", "test gain", "skill", "accepted", "params",
+    "test opened",
+)  # fmt: skip
 
 
 def all_runs(here: Project) -> dict[str, list[Event]]:
@@ -58,34 +59,21 @@ def runs(as_json: JSON = False) -> None:
         emit_json([row.to_json() | {"test_gain": gains[row.name]} for row in rows])
         return
     params = differing_params(rows)
-    table(
-        (
-            "run",
-            "from",
-            "what differs",
-            "seed",
-            "best",
-            "test gain",
-            "skill",
-            "accepted",
-            "params",
-            "test opened",
-        ),  # fmt: skip
-        [
-            (
-                row.name if row.finished else f"{row.name} …",
-                _origin(row.forked_from, row.shared, row.parent),
-                row.differs,
-                _score(row.seed_score),
-                _score(row.best_score),
-                "-" if (test := tests[row.name]) is None else _gain(test.gain, len(test.best)),
-                "-" if row.best_version is None else f"v{row.best_version}",
-                f"{row.accepted} of {row.steps} steps",
-                " ".join(f"{name}={row.params.get(name, '-')}" for name in params),
-                f"{row.openings}×",
-            )
-            for row in rows
-        ],
+    table(COLUMNS, [_run_row(row, tests[row.name], params) for row in rows])
+
+
+def _run_row(row: RunRow, test: HeldOut | None, params: Sequence[str]) -> tuple[str, ...]:
+    return (
+        row.name if row.finished else f"{row.name} …",
+        _origin(row.forked_from, row.shared, row.parent),
+        row.differs,
+        _score(row.seed_score),
+        _score(row.best_score),
+        "-" if test is None else _gain(test.gain, len(test.best)),
+        "-" if row.best_version is None else f"v{row.best_version}",
+        f"{row.accepted} of {row.steps} steps",
+        " ".join(f"{name}={row.params.get(name, '-')}" for name in params),
+        f"{row.openings}×",
     )
 
 

@@ -6,30 +6,17 @@ from typing import Annotated
 
 import typer
 
+from skilltrail.cli.options import JSON
 from skilltrail.runtime.console import emit, emit_json, table
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.facts import FactStore
 from skilltrail.store.maintenance import release_claims, retry_missing, store_stats
 from skilltrail.store.place import find_place
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
 EXPORTS = (TRAIN_ROLLOUTS, TEST_ROLLOUTS)
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command with its three actions."""
-    store = typer.Typer(
-        no_args_is_help=True,
-        help="Show what is recorded, and care for it.",
-        add_completion=False,
-    )
-    store.command("stats")(stats)
-    store.command("retry-missing")(retry)
-    store.command("release")(release)
-    app.add_typer(store, name="store")
-
-
-def stats(as_json: AsJson = False) -> None:
+def stats(as_json: JSON = False) -> None:
     """Show how many calls and rollouts are recorded, by kind, and their size.
 
     Example: skilltrail store stats
@@ -47,14 +34,14 @@ def stats(as_json: AsJson = False) -> None:
     emit(f"{found.file_bytes} bytes on the disk, {found.claims} calls being made")
 
 
-def retry(as_json: AsJson = False) -> None:
+def retry(as_json: JSON = False) -> None:
     """Drop recorded gaps, so that the next run tries their items again.
 
     Example: skilltrail store retry-missing
     """
     place = find_place()
-    with FactStore.open(place.root) as store:
-        report = retry_missing(store, [place.workspace / folder for folder in EXPORTS])
+    with FactStore.open(place.root) as facts:
+        report = retry_missing(facts, [place.workspace / folder for folder in EXPORTS])
     if as_json:
         emit_json({"store": report.store, "exports": report.exports})
         return
@@ -63,15 +50,21 @@ def retry(as_json: AsJson = False) -> None:
 
 def release(
     host: Annotated[str, typer.Argument(help="Name of the host whose runs are over.")],
-    as_json: AsJson = False,
+    as_json: JSON = False,
 ) -> None:
     """Free the claims that a run on another host left behind.
 
     Example: skilltrail store release oldhost
     """
-    with FactStore.open(find_place().root) as store:
-        count = release_claims(store, host)
+    with FactStore.open(find_place().root) as facts:
+        count = release_claims(facts, host)
     if as_json:
         emit_json({"released": count})
         return
     emit(f"{count} claims of {host} freed")
+
+
+store = typer.Typer(no_args_is_help=True, help="Show what is recorded, and care for it.")
+store.command("stats")(stats)
+store.command("retry-missing")(retry)
+store.command("release")(release)

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
+from skilltrail.cli.options import JSON
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
@@ -35,13 +34,8 @@ OTHERS_CALLS = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("summary")(summary)
-
-
 def summary(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
 ) -> None:
     """Show scores, gain, calls and time of the last run, and whether it was reproduced.
 

@@ -7,14 +7,9 @@ from typing import Annotated
 import typer
 
 from skilltrail.cli.commands.runs import all_runs
+from skilltrail.cli.sources import project
 from skilltrail.core.errors import UsageError
-from skilltrail.history.ask.sources import Project
 from skilltrail.store.place import find_place
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("ui")(ui)
 
 
 def ui(
@@ -33,6 +28,5 @@ def ui(
         raise UsageError(
             "`skilltrail ui`", f"{error.name} is not installed", 'Run `pip install -e ".[ui]"`'
         ) from error
-    place = find_place()
-    here = Project(place.workspace, place.root)
-    serve(place, lambda: all_runs(here), host, listen(host, port))
+    here = project()
+    serve(find_place(), lambda: all_runs(here), host, listen(host, port))

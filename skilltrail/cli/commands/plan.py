@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from skilltrail.cli.commands.forecast import Forecast, PerCall, Phase, forecast, roles_of
-from skilltrail.cli.commands.params import SET_PARAM
+from skilltrail.cli.forecast import Forecast, PerCall, Phase, forecast, roles_of
+from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.core.layout import EVENTS
 from skilltrail.data.freeze import split_sizes
 from skilltrail.history.log.log import read_log
@@ -24,14 +24,9 @@ from skilltrail.store.reader import open_reading
 _MOST_READ = 500  # rollouts whose tokens are looked at
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("plan")(plan)
-
-
 def plan(
     set_param: SET_PARAM = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")] = False,
+    as_json: JSON = False,
     allow_unpriced: Annotated[
         bool, typer.Option(help="Forecast a money budget over an unknown price all the same.")
     ] = False,
