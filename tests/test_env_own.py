@@ -172,7 +172,7 @@ def test_a_scorer_of_a_workspace_that_hangs_is_stopped(workspace: Path) -> None:
 def test_what_a_scorer_prints_or_returns_amiss_harms_nothing(workspace: Path) -> None:
     score_first(workspace, "print('noise')", "if trajectory.answer == 'x':", "    return 0.5")
     metrics = "    def metrics(self, item, trajectory):\n        return {'n': 0.25}\n\n"
-    edit(workspace, "    def reference(", f"{metrics}    def reference(")
+    edit(workspace, "    def example(", f"{metrics}    def example(")
     env = environment_class("sums")()
     item = env.parse(RECORD, Where("a.jsonl", 1))
     assert by_rule(env, item, Trajectory((), "13")).hard == 1.0

@@ -129,6 +129,10 @@ class Environment(ABC):
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Judge a trajectory. Pure: same arguments, same score."""
 
+    def rest_of(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a record has beyond the fields that `parse` reads."""
+        return {key: value for key, value in record.items() if key not in self.fields}
+
     def most_calls(self) -> int:
         """Return how often one rollout calls the target at most, failed calls apart."""
         return 1

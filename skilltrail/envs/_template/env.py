@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
+from skilltrail.envs.kit.asking import REVIEW, OneTurn, Question, TurnLimits
 from skilltrail.envs.kit.fields import accepted, ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
-from skilltrail.models.protocol import Model, Part
+from skilltrail.envs.protocol import ScoredBy, Where
+from skilltrail.models.protocol import Part
 from skilltrail.params.knob import knob
 
 _HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ class TemplateParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class Template(Environment):
+class Template(OneTurn):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "_template"
@@ -60,14 +60,8 @@ class Template(Environment):
         """Return what may not stand in two splits."""
         return str(item.input["question"])
 
-    def most_calls(self) -> int:
-        return int(self.params.limits.turns)
-
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        """Ask once; `ask` has a form for completion models and one for chat models."""
-        return await ask(self._question(item), skill, target, self.params.limits.turns)
-
-    def _question(self, item: Item) -> Question:
+    def question(self, item: Item) -> Question:
+        """Return the item as it is put to a completion model and to a chat model."""
         chat = (Part(PROMPTS.fill("chat", **item.input)),)
         return Question(
             PROMPTS.fill("completion", **item.input), chat, self.params.answer_tokens
@@ -81,17 +75,9 @@ class Template(Environment):
             return Score.scored(hard, soft, "correct")
         return Score.scored(hard, soft, "wrong" if trajectory.answer else "empty")
 
-    def golds(self, item: Item) -> list[str]:
-        """Return the right answers: each must score 1, and the empty answer 0."""
-        return list(item.gold)
-
-    def reference(self, item: Item) -> str | None:
-        """Return the expected answer; analysts see it for train items only."""
-        return str(item.gold[0])
-
     def example(self, item: Item) -> str | None:
         """Return the solved item as one paragraph of the skill document, or None."""
-        return f"{self._question(item).completion} {item.gold[0]}"
+        return f"{self.question(item).completion} {item.gold[0]}"
 
 
 ENVIRONMENT = Template

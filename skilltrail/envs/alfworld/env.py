@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
-from skilltrail.core.trajectory import Trajectory, Turn
+from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.alfworld.actions import command_in, first_line, is_well_formed
 from skilltrail.envs.alfworld.engine import (
     HOW_TO_INSTALL,
@@ -30,12 +29,12 @@ from skilltrail.envs.alfworld.engine import (
 )
 from skilltrail.envs.alfworld.games import find_game, task_type_of
 from skilltrail.envs.kit import fields
-from skilltrail.envs.kit.asking import system_text, total_usage
-from skilltrail.envs.kit.files import data_folders, file_digest, find_known
+from skilltrail.envs.kit.files import NamesFiles, file_digest, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, MissingDependency, ScoredBy, Where
-from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
-from skilltrail.params.knob import knob
+from skilltrail.envs.kit.transcript import Transcript, completion
+from skilltrail.envs.protocol import MissingDependency, ScoredBy, Where
+from skilltrail.models.protocol import Message, Model, Request
+from skilltrail.params.knob import knob, operational
 
 _HERE = Path(__file__).parent
 PROMPTS = Prompts(_HERE / "prompts", "chat", "completion")
@@ -56,16 +55,12 @@ class AlfworldParams:
     history_length: int = knob(2, "Earlier turns shown in the prompt.", low=0)
     admissible: bool = knob(True, "Show the commands that are possible.")
     answer_tokens: int = knob(16, "Longest command of a completion model.", low=1)
-    engine_s: float = knob(
-        120.0, "Seconds to wait for the game engine.", low=1, result_changing=False
-    )
-    data_dirs: tuple[str, ...] = knob(
-        (), "Folders of the games; none = data/alfworld.", result_changing=False
-    )
+    engine_s: float = operational(120.0, "Seconds to wait for the game engine.", low=1)
+    data_dirs: tuple[str, ...] = operational((), "Folders of the games; none = data/alfworld.")
     limits: AlfworldLimits = field(default_factory=AlfworldLimits)
 
 
-class Alfworld(Environment):
+class Alfworld(NamesFiles):
     """The environment; `params` are its typed options, `engine` plays the games."""
 
     name: ClassVar[str] = "alfworld"
@@ -85,17 +80,14 @@ class Alfworld(Environment):
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record; its game file must be there."""
-        name, path, task = find_game(record, self._folders, where)
+        name, path, task = find_game(record, self.folders, where)
         return Item(
             id=fields.ident(record, self.id_fields, where),
             input={"game": file_digest(path), "task": task},
             gold="won",
             group=fields.optional_text(record, "group", where),
             task_type=task_type_of(record, name, where),
-            extra={
-                "file": name,
-                **{key: value for key, value in record.items() if key not in self.fields},
-            },
+            extra={"file": name, **self.rest_of(record)},
         )
 
     def content(self, item: Item) -> str:
@@ -112,7 +104,7 @@ class Alfworld(Environment):
             SkilltrailError: the engine is not installed; the message says how to install it.
             ModelError: the infrastructure failed.
         """
-        path = find_known(item.extra["file"], item.input["game"], self._folders)
+        path = find_known(item.extra["file"], item.input["game"], self.folders)
         turns = self.params.limits.turns
         game, state = await self._engine.open(path, item.input["task"], turns)
         try:
@@ -121,8 +113,7 @@ class Alfworld(Environment):
             await game.close()
 
     async def _play(self, game: Game, state: State, skill: str, target: Model) -> Trajectory:
-        played: list[Turn] = []
-        replies: list[Reply] = []
+        said = Transcript()
         history: list[tuple[str, str]] = []
         task, state = _introduced(state)
         badly_formed = 0
@@ -130,10 +121,9 @@ class Alfworld(Environment):
         for number in range(self.params.limits.turns):
             request = self._request(target, skill, task, history, state, number)
             reply = await target.complete(request)
-            replies.append(reply)
             sent = request.prompt or request.messages[0].to_json()
             if reply.finish == "refusal":
-                played.append(Turn(sent, reply.text, reply.finish))
+                said.add(sent, reply)
                 ending = "refused"
                 break
             is_chat = target.style == "chat"
@@ -141,18 +131,12 @@ class Alfworld(Environment):
             badly_formed += is_chat and not is_well_formed(reply.text)
             history.append((state.text, command))
             state = await game.step(command)
-            played.append(Turn(sent, reply.text, reply.finish, observation=state.text))
+            said.add(sent, reply, state.text)
             if state.won:
                 ending = "answered"
                 break
-        return Trajectory(
-            turns=tuple(played),
-            answer="won" if state.won else "",
-            ending=ending,
-            model=replies[-1].model,
-            usage=total_usage(replies),
-            extra={"won": state.won, "steps": len(history), "badly_formed": badly_formed},
-        )
+        played = {"won": state.won, "steps": len(history), "badly_formed": badly_formed}
+        return said.ended(ending, "won" if state.won else "", played)
 
     def _request(
         self,
@@ -175,14 +159,8 @@ class Alfworld(Environment):
         if is_chat:
             message = Message.text("user", PROMPTS.fill("chat", **values))
             return Request(system=skill, messages=(message,), turn=number)
-        return Request(
-            system=system_text(skill),
-            prompt=PROMPTS.fill("completion", **values),
-            decoding=Decoding(
-                max_tokens=self.params.answer_tokens, temperature=0.0, stop=("\n",)
-            ),
-            turn=number,
-        )
+        prompt = PROMPTS.fill("completion", **values)
+        return completion(skill, prompt, self.params.answer_tokens, turn=number)
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Won or not; a lost game's reason is how it ended."""
@@ -214,10 +192,6 @@ class Alfworld(Environment):
         if not isinstance(commands, list) or not commands or task is None:
             return None
         return "\n".join([f"{_TASK} {task}", *(f"> {command}" for command in commands)])
-
-    @cached_property
-    def _folders(self) -> list[Path]:
-        return data_folders(self.name, self.params.data_dirs)
 
 
 ENVIRONMENT = Alfworld

@@ -21,15 +21,15 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.docvqa import records
 from skilltrail.envs.docvqa.anls import anls, folded, script_anls
-from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
+from skilltrail.envs.kit.asking import REVIEW, OneTurn, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, texts
-from skilltrail.envs.kit.files import data_folders, find_known
+from skilltrail.envs.kit.files import NamesFiles, find_known
 from skilltrail.envs.kit.images import DETAILS, image_part
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
+from skilltrail.envs.protocol import ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
-from skilltrail.params.knob import knob
+from skilltrail.params.knob import knob, operational
 
 _HERE = Path(__file__).parent
 PROMPTS = Prompts(_HERE / "prompts", "completion", "chat_text", "chat_image")
@@ -48,13 +48,13 @@ class DocVqaParams:
     page_chars: int = knob(6000, "Longest page text shown; what is over is cut off.", low=1)
     answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
     example_chars: int = knob(400, "Longest page text inside a worked example.", low=1)
-    data_dirs: tuple[str, ...] = knob(
-        (), "Folders of the images; none = data/docvqa and its like.", result_changing=False
+    data_dirs: tuple[str, ...] = operational(
+        (), "Folders of the images; none = data/docvqa and its like."
     )
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class DocVqa(Environment):
+class DocVqa(OneTurn, NamesFiles):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "docvqa"
@@ -69,8 +69,8 @@ class DocVqa(Environment):
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
         """Return the item of one record of either official layout; see `records.py`."""
-        question, name, named_by = records.question_and_image(record, self._folders, where)
-        page = records.page_of(record, name, named_by, self._folders, where)
+        question, name, named_by = records.question_and_image(record, self.folders, where)
+        page = records.page_of(record, name, named_by, self.folders, where)
         topics = records.topics_of(record, where)
         answers = "answers" if record.get("answers") is not None else "answer"
         return Item(
@@ -85,9 +85,6 @@ class DocVqa(Environment):
     def content(self, item: Item) -> str:
         """Return question and image: what may not stand in two splits."""
         return f"{item.input['question']}\n{item.input['image']}"
-
-    def most_calls(self) -> int:
-        return int(self.params.limits.turns)
 
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask about the page, shown as image or as text.
@@ -104,16 +101,17 @@ class DocVqa(Environment):
                 "Choose a target with vision, or see: text",
             )
         shows_image = see == "image" or (see == "auto" and has_vision)
-        question = self._image_question(item) if shows_image else self._text_question(item)
+        question = self._image_question(item) if shows_image else self.question(item)
         return await ask(question, skill, target, self.params.limits.turns)
 
     def _image_question(self, item: Item) -> Question:
-        path = find_known(item.extra["image_name"], item.input["image"], self._folders)
+        path = find_known(item.extra["image_name"], item.input["image"], self.folders)
         words = PROMPTS.fill("chat_image", question=item.input["question"])
         parts = (image_part(path, self.params.image_detail), Part(words))
         return Question(words, parts, self.params.answer_tokens)
 
-    def _text_question(self, item: Item) -> Question:
+    def question(self, item: Item) -> Question:
+        """Return the item as text, for a model that is not shown the image."""
         page = item.input["page_text"]
         if page is None:
             raise DataError(
@@ -141,14 +139,6 @@ class DocVqa(Environment):
         said, golds = trajectory.answer, item.gold
         return {"anls": anls(said, golds), "anls_script": script_anls(said, golds)}
 
-    def golds(self, item: Item) -> list[str]:
-        """Return the accepted answers."""
-        return list(item.gold)
-
-    def reference(self, item: Item) -> str | None:
-        """Return the first of the accepted answers."""
-        return next(iter(self.golds(item)), None)
-
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without text."""
         page, answer = item.input["page_text"], fold(self.reference(item) or "")
@@ -159,10 +149,6 @@ class DocVqa(Environment):
             return None
         question = PROMPTS.fill("completion", page=shown, question=item.input["question"])
         return f"{question} {answer}"
-
-    @property
-    def _folders(self) -> list[Path]:
-        return data_folders(self.name, self.params.data_dirs)
 
 
 ENVIRONMENT = DocVqa

@@ -7,14 +7,18 @@ review of the answer, and the last answer counts.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.kit.answers import extract_answer
 from skilltrail.envs.kit.prompts import Prompts
-from skilltrail.models.protocol import Decoding, Message, Model, Part, Reply, Request
+from skilltrail.envs.kit.transcript import Transcript, completion, ending_of
+from skilltrail.envs.protocol import Environment
+from skilltrail.models.protocol import Message, Model, Part, Reply, Request
 from skilltrail.params.knob import knob
 
 REVIEW = Prompts(Path(__file__).parent / "prompts", "review_chat", "review_completion")
@@ -59,54 +63,45 @@ async def ask(
         ModelError: the infrastructure failed.
     """
     is_chat = target.style == "chat"
-    request = _chat(question, skill) if is_chat else _completion(question, skill)
-    done: list[Turn] = []
-    replies: list[Reply] = []
+    request = (
+        Request(system=skill, messages=(Message("user", question.chat),))
+        if is_chat
+        else completion(skill, question.completion, question.answer_tokens, question.stop)
+    )
+    said = Transcript()
     for number in range(turns):
         reply = await target.complete(replace(request, turn=number))
-        done.append(Turn(_sent(request, done), reply.text, reply.finish))
-        replies.append(reply)
+        said.add(_sent(request, said.turns), reply)
         if reply.finish == "refusal":
             break
         request = _reviewed(request, reply)
-    return Trajectory(
-        turns=tuple(done),
-        answer=read(reply.text),
-        ending=ending_of(reply),
-        model=reply.model,
-        usage=total_usage(replies),
-    )
+    return said.ended(ending_of(reply), read(reply.text))
 
 
-def ending_of(reply: Reply) -> str:
-    """Return how a rollout ends with its last reply."""
-    return {"refusal": "refused", "length": "truncated"}.get(reply.finish, "answered")
+class OneTurn(Environment):
+    """Base of an environment that puts each item to its model as one question.
 
+    Its params have `limits.turns`.
+    """
 
-def total_usage(replies: list[Reply]) -> dict[str, int]:
-    """Return the token counts summed over replies; one that a reply does not know is none."""
-    first, *others = [reply.usage for reply in replies] or [{}]
-    shared = [name for name in first if all(name in other for other in others)]
-    return {name: first[name] + sum(other[name] for other in others) for name in shared}
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
 
+    @abstractmethod
+    def question(self, item: Item) -> Question:
+        """Return an item as it is put to a model."""
 
-def system_text(skill: str) -> str:
-    """Return the skill as the front part of a completion: a blank line ends it."""
-    return f"{skill.rstrip()}\n\n" if skill.strip() else ""
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Ask; a completion model goes on after the prompt up to the end of the line."""
+        return await ask(self.question(item), skill, target, self.params.limits.turns)
 
+    def golds(self, item: Item) -> list[str]:
+        """Return the accepted answers."""
+        return list(item.gold)
 
-def _completion(question: Question, skill: str) -> Request:
-    return Request(
-        system=system_text(skill),
-        prompt=question.completion,
-        decoding=Decoding(
-            max_tokens=question.answer_tokens, temperature=0.0, stop=question.stop
-        ),
-    )
-
-
-def _chat(question: Question, skill: str) -> Request:
-    return Request(system=skill, messages=(Message("user", question.chat),))
+    def reference(self, item: Item) -> str | None:
+        """Return the first of the accepted answers; None where none can be listed."""
+        return next(iter(self.golds(item)), None)
 
 
 def _reviewed(request: Request, reply: Reply) -> Request:

@@ -11,12 +11,21 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 
 from skilltrail.core.errors import DataError
-from skilltrail.envs.protocol import Where
+from skilltrail.envs.protocol import Environment, Where
 from skilltrail.store.place import project_above
+
+
+class NamesFiles(Environment):
+    """Base of an environment whose items name files; its params have `data_dirs`."""
+
+    @cached_property
+    def folders(self) -> list[Path]:
+        """The folders in which its files are looked for, in order."""
+        return data_folders(self.name, self.params.data_dirs)
 
 
 def data_folders(env: str, data_dirs: Sequence[str]) -> list[Path]:

@@ -8,30 +8,42 @@ to go on with, plus the answer.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import Question, ask
+from skilltrail.envs.kit.asking import OneTurn, Question, TurnLimits
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import accepted, ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts
 from skilltrail.envs.kit.qa_scoring import exact_match, token_f1
 from skilltrail.envs.kit.reasons import reason_of
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
-from skilltrail.models.protocol import Model, Part
+from skilltrail.envs.protocol import ScoredBy, Where
+from skilltrail.models.protocol import Part
+from skilltrail.params.knob import knob
 
 
-class PassageQa(Environment):
+@dataclass(frozen=True)
+class PassageParams:
+    """Options of an environment of questions about a text."""
+
+    context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
+    answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
+    example_chars: int = knob(300, "Longest context inside a worked example.", low=1)
+    limits: TurnLimits = field(default_factory=TurnLimits)
+
+
+class PassageQa(OneTurn):
     """Base of an environment of questions about a text; its scorer is its own.
 
-    Its params have `context_chars` (longest context shown; what is over is cut off),
-    `answer_tokens`, `example_chars` (longest context in an example) and `limits.turns`.
+    Its params are or extend `PassageParams`.
     """
 
-    prompts: ClassVar[Prompts]
     scored_by: ClassVar[ScoredBy] = ScoredBy.ANSWER
+    Params: ClassVar[type] = PassageParams
+    prompts: ClassVar[Prompts]
     fields: ClassVar[tuple[str, ...]] = ("id", "question", "context", "answers", "task_type")
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -47,15 +59,7 @@ class PassageQa(Environment):
         """Return question and context: what may not stand in two splits."""
         return f"{item.input['question']}\n{item.input['context']}"
 
-    def most_calls(self) -> int:
-        return int(self.params.limits.turns)
-
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        """Ask; a completion model goes on after the prompt up to the end of the line."""
-        return await ask(self.question(item), skill, target, self.params.limits.turns)
-
     def question(self, item: Item) -> Question:
-        """Return an item as it is put to a model."""
         shown = {
             "context": item.input["context"][: self.params.context_chars],
             "question": item.input["question"],
@@ -63,14 +67,6 @@ class PassageQa(Environment):
         chat = (Part(self.prompts.fill("chat", **shown)),)
         completion = self.prompts.fill("completion", **shown)
         return Question(completion, chat, self.params.answer_tokens)
-
-    def golds(self, item: Item) -> list[str]:
-        """Return the accepted answers."""
-        return list(item.gold)
-
-    def reference(self, item: Item) -> str | None:
-        """Return the first of the accepted answers."""
-        return str(item.gold[0])
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document, or None.

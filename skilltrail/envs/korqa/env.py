@@ -12,15 +12,15 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import REVIEW, TurnLimits
-from skilltrail.envs.kit.passages import PassageQa
+from skilltrail.envs.kit.asking import REVIEW
+from skilltrail.envs.kit.passages import PassageParams, PassageQa
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.params.knob import knob
 
@@ -42,13 +42,12 @@ def character_f1(prediction: str, gold: str) -> float:
 
 
 @dataclass(frozen=True)
-class KorQaParams:
+class KorQaParams(PassageParams):
     """Options of `korqa`."""
 
     context_chars: int = knob(4000, "Longest text shown; what is over is cut off.", low=1)
     answer_tokens: int = knob(48, "Longest answer of a completion model.", low=1)
     example_chars: int = knob(200, "Longest text inside a worked example.", low=1)
-    limits: TurnLimits = field(default_factory=TurnLimits)
 
 
 class KorQa(PassageQa):

@@ -21,14 +21,14 @@ from typing import Any, ClassVar
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
+from skilltrail.envs.kit.asking import REVIEW, OneTurn, Question, TurnLimits
 from skilltrail.envs.kit.choices import lenient_label, read_label
 from skilltrail.envs.kit.excerpts import fold
 from skilltrail.envs.kit.fields import optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.livemath.records import id_of, mcq_of, options_of, theorem_types
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
-from skilltrail.models.protocol import Model, Part
+from skilltrail.envs.protocol import ScoredBy, Where
+from skilltrail.models.protocol import Part
 from skilltrail.params.knob import knob
 
 _HERE = Path(__file__).parent
@@ -47,7 +47,7 @@ class LiveMathParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class LiveMath(Environment):
+class LiveMath(OneTurn):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "livemath"
@@ -86,14 +86,7 @@ class LiveMath(Environment):
         texts = sorted(words for _, words in item.input["choices"])
         return "\n".join([item.input["question"], *texts])
 
-    def most_calls(self) -> int:
-        return int(self.params.limits.turns)
-
-    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
-        """Ask for the label."""
-        return await ask(self._question(item), skill, target, self.params.limits.turns)
-
-    def _question(self, item: Item) -> Question:
+    def question(self, item: Item) -> Question:
         given = {"theorem": "Theorem", "sketch": "Sketch of the proof"}
         before = [
             f"{word}: {item.input[key]}" for key, word in given.items() if key in item.input
@@ -122,13 +115,13 @@ class LiveMath(Environment):
         label = lenient_label(trajectory.answer, dict(item.input["choices"]))
         return {"lenient": float(label == item.gold["label"])}
 
-    def reference(self, item: Item) -> str | None:
+    def golds(self, item: Item) -> list[str]:
         """Return the right label."""
-        return str(item.gold["label"])
+        return [str(item.gold["label"])]
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document."""
-        lines = self._question(item).completion.split("\n")
+        lines = self.question(item).completion.split("\n")
         folded = "\n".join(fold(line) for line in lines if line.strip())
         return f"{folded} {item.gold['label']}"
 

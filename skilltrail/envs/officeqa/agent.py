@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from skilltrail.core.canon import value_of
-from skilltrail.core.trajectory import Trajectory, Turn
-from skilltrail.envs.kit.asking import ending_of, system_text, total_usage
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.kit.transcript import Transcript, completion, ending_of
 from skilltrail.envs.officeqa.tools import TOOLS, run_tool, shown_call
 from skilltrail.models.errors import TooLong
-from skilltrail.models.protocol import Decoding, Message, Model, Part, Reply, Request
+from skilltrail.models.protocol import Message, Model, Part, Reply, Request
 
 _CALL = re.compile(r"^\s*CALL\s+(\w+)\s+(\{.*\})\s*$", re.MULTILINE)
 STEP = "\nStep:"
@@ -52,51 +52,42 @@ async def search(request: Request, target: Model, loop: Loop) -> Trajectory:
     Raises:
         ModelError: the infrastructure failed.
     """
-    done: list[Turn] = []
-    replies: list[Reply] = []
+    said = Transcript()
     sent: Any = request.prompt
     if sent is None:
         sent = [message.to_json() for message in request.messages]
     spent_s, ending = 0.0, ""
     while not ending:
         try:
-            reply = await target.complete(replace(request, turn=len(done)))
+            reply = await target.complete(replace(request, turn=len(said.turns)))
         except TooLong:
-            if not done:
+            if not said.turns:
                 raise
             ending = "too_long"
             break
-        replies.append(reply)
         calls = reply.tool_calls if request.tools else calls_in(reply.text)
         if not calls:
             ending = ending_of(reply)
-        elif len(done) == loop.tool_turns:
+        elif len(said.turns) == loop.tool_turns:
             ending = "out_of_turns"
         if ending:
-            done.append(Turn(sent, reply.text, reply.finish, tuple(calls)))
+            said.add(sent, reply, calls=calls)
             break
         began = time.monotonic()
-        said = run_calls(calls, loop)
+        results = run_calls(calls, loop)
         spent_s += time.monotonic() - began
-        done.append(Turn(sent, reply.text, reply.finish, tuple(calls), "\n\n".join(said)))
-        request, sent = _followed(request, reply, calls, said)
+        said.add(sent, reply, "\n\n".join(results), calls)
+        request, sent = _followed(request, reply, calls, results)
         if spent_s > loop.item_s:
             ending = "out_of_time"
     answered = ending in ("answered", "truncated")
-    return Trajectory(
-        turns=tuple(done),
-        answer=reply.text.strip() if answered else "",
-        ending=ending,
-        model=reply.model,
-        usage=total_usage(replies),
-    )
+    return said.ended(ending, reply.text.strip() if answered else "")
 
 
 def first_request(prompt: str, skill: str, target: Model, loop: Loop, native: bool) -> Request:
     """Return the request that opens a search."""
     if target.style != "chat":
-        decoding = Decoding(max_tokens=loop.step_tokens, temperature=0.0, stop=("\n",))
-        return Request(system=system_text(skill), prompt=prompt, decoding=decoding)
+        return completion(skill, prompt, loop.step_tokens)
     message = Message.text("user", prompt)
     return Request(system=skill, messages=(message,), tools=TOOLS if native else ())
 

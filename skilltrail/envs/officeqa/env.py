@@ -25,15 +25,15 @@ from skilltrail.envs.kit.answers import tagged
 from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
-from skilltrail.envs.kit.files import data_folders
+from skilltrail.envs.kit.files import NamesFiles
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.officeqa import records
 from skilltrail.envs.officeqa.agent import Loop, first_request, search
 from skilltrail.envs.officeqa.official import bare_text, fault, score_answer
 from skilltrail.envs.officeqa.reference_metric import reference_em, reference_f1
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
+from skilltrail.envs.protocol import ScoredBy, Where
 from skilltrail.models.protocol import Model, Part
-from skilltrail.params.knob import knob
+from skilltrail.params.knob import knob, operational
 
 _HERE = Path(__file__).parent
 _FORMS = ("tools", "calls", "page", "closed")
@@ -70,15 +70,13 @@ class OfficeQaParams:
     oracle_chars: int = knob(24000, "Longest text of the oracle pages.", low=1)
     answer_tokens: int = knob(32, "Longest answer or step of a completion model.", low=1)
     example_chars: int = knob(400, "Longest page text inside a worked example.", low=1)
-    data_dirs: tuple[str, ...] = knob(
-        (),
-        "Folders of the documents; none = data/officeqa and its like.",
-        result_changing=False,
+    data_dirs: tuple[str, ...] = operational(
+        (), "Folders of the documents; none = data/officeqa and its like."
     )
     limits: OfficeQaLimits = field(default_factory=OfficeQaLimits)
 
 
-class OfficeQa(Environment):
+class OfficeQa(NamesFiles):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "officeqa"
@@ -97,9 +95,9 @@ class OfficeQa(Environment):
         shown: dict[str, Any] = {"question": text(record, "question", where)}
         if self.params.oracle:
             chars = self.params.oracle_chars
-            shown["page"] = records.oracle_pages(record, names, self._folders, chars, where)
+            shown["page"] = records.oracle_pages(record, names, self.folders, chars, where)
         elif self.params.local_tools:
-            shown["files"] = records.digests_of(names, self._folders, where)
+            shown["files"] = records.digests_of(names, self.folders, where)
         answer = "answer" if record.get("answer") is not None else "ground_truth"
         level = "difficulty" if record.get("difficulty") is not None else "category"
         return Item(
@@ -131,7 +129,7 @@ class OfficeQa(Environment):
     async def _search(self, item: Item, skill: str, target: Model) -> Trajectory:
         limits, protocol = self.params.limits, self.params.tool_protocol
         loop = Loop(
-            files=records.texts_of(item.input["files"], self._folders),
+            files=records.texts_of(item.input["files"], self.folders),
             tool_turns=limits.tool_turns,
             calls_per_turn=self.params.queries_per_turn,
             item_s=limits.item_s,
@@ -184,10 +182,6 @@ class OfficeQa(Environment):
             return None
         values = {"page": shown, "question": fold(item.input["question"])}
         return f"{PROMPTS.fill('completion_page', **values)} {fold(item.gold)}"
-
-    @property
-    def _folders(self) -> list[Path]:
-        return data_folders(self.name, self.params.data_dirs)
 
 
 ENVIRONMENT = OfficeQa

@@ -18,11 +18,11 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.answers import extract_answer
-from skilltrail.envs.kit.asking import REVIEW, Question, TurnLimits, ask
+from skilltrail.envs.kit.asking import REVIEW, OneTurn, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import Environment, ScoredBy, Where
+from skilltrail.envs.protocol import ScoredBy, Where
 from skilltrail.envs.qa.checks import is_format_only, passed
 from skilltrail.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
 from skilltrail.envs.qa.scorers import JUDGE, SCORERS, WHOLE
@@ -59,7 +59,7 @@ class QaParams:
     limits: TurnLimits = field(default_factory=TurnLimits)
 
 
-class Qa(Environment):
+class Qa(OneTurn):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "qa"
@@ -95,16 +95,13 @@ class Qa(Environment):
         choices = sorted(words for _, words in item.input.get("choices", []))
         return "\n".join([item.input["question"], item.input.get("context", ""), *choices])
 
-    def most_calls(self) -> int:
-        return int(self.params.limits.turns)
-
     async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
         """Ask for an answer, or for a whole reply where the scorer reads one."""
         whole = "reply" in item.input
         read = str.strip if whole else extract_answer
-        return await ask(self._question(item), skill, target, self.params.limits.turns, read)
+        return await ask(self.question(item), skill, target, self.params.limits.turns, read)
 
-    def _question(self, item: Item) -> Question:
+    def question(self, item: Item) -> Question:
         context = item.input.get("context", "")[: self.params.context_chars]
         task = self._task(item, context)
         completion = PROMPTS.fill("completion", task=task)
@@ -159,10 +156,6 @@ class Qa(Environment):
         """Return the accepted answers; a pattern or checks do not say one."""
         is_pattern = item.gold["scorer"] in ("regex", "checks")
         return [] if is_pattern else list(item.gold["answers"])
-
-    def reference(self, item: Item) -> str | None:
-        """Return the first accepted answer; None where there is none, as of a pattern."""
-        return next(iter(self.golds(item)), None)
 
     def example(self, item: Item) -> str | None:
         """Return the solved item as a paragraph of the skill document; None without answer."""

@@ -10,29 +10,17 @@ sub-string match is the named metric `reference_sub_em` only, since an empty ans
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.asking import REVIEW, TurnLimits
+from skilltrail.envs.kit.asking import REVIEW
 from skilltrail.envs.kit.passages import SquadQa
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.qa_scoring import normalize, token_f1
-from skilltrail.params.knob import knob
 
 PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
-
-
-@dataclass(frozen=True)
-class SearchQaParams:
-    """Options of `searchqa`."""
-
-    context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
-    answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
-    example_chars: int = knob(300, "Longest context inside a worked example.", low=1)
-    limits: TurnLimits = field(default_factory=TurnLimits)
 
 
 class SearchQa(SquadQa):
@@ -40,7 +28,6 @@ class SearchQa(SquadQa):
 
     name: ClassVar[str] = "searchqa"
     version: ClassVar[str] = versioned("searchqa/1", PROMPTS, REVIEW)
-    Params: ClassVar[type] = SearchQaParams
     prompts: ClassVar[Prompts] = PROMPTS
     id_fields: ClassVar[tuple[str, ...]] = ("id", "key")
 

@@ -7,15 +7,15 @@ says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
-from skilltrail.core.trajectory import Trajectory, Turn
-from skilltrail.envs.kit.asking import system_text, total_usage
+from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.prompts import Prompts
+from skilltrail.envs.kit.transcript import Transcript, completion
 from skilltrail.envs.spreadsheet.case_runner import OUTPUT, CaseRunner, format_run
 from skilltrail.envs.spreadsheet.replies import code_in
-from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
+from skilltrail.models.protocol import Message, Model, Reply, Request
 from skilltrail.sandbox.protocol import Ran
 
 
@@ -31,32 +31,6 @@ class Task:
     feedback_chars: int
 
 
-@dataclass
-class Transcript:
-    """What has been said so far, and the trajectory it makes."""
-
-    turns: list[Turn] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
-
-    def add(self, sent: Any, reply: Reply, observation: str | None = None) -> None:
-        self.replies.append(reply)
-        self.turns.append(
-            Turn(sent, reply.text, reply.finish, tuple(reply.tool_calls), observation)
-        )
-
-    def ended(
-        self, ending: str, code: str = "", extra: dict[str, Any] | None = None
-    ) -> Trajectory:
-        return Trajectory(
-            turns=tuple(self.turns),
-            answer=code,
-            ending=ending,
-            model=self.replies[-1].model if self.replies else "",
-            usage=total_usage(self.replies),
-            extra=extra or {},
-        )
-
-
 async def write_code(task: Task, runner: CaseRunner, target: Model) -> Trajectory:
     """Ask for code up to `task.turns` times; see the module's text.
 
@@ -69,7 +43,7 @@ async def write_code(task: Task, runner: CaseRunner, target: Model) -> Trajector
     request, sent = _first(task, target)
     before = None
     for number in range(task.turns):
-        reply = await target.complete(_numbered(request, number))
+        reply = await target.complete(replace(request, turn=number))
         if reply.finish == "refusal":
             transcript.add(sent, reply)
             return transcript.ended("refused")
@@ -101,10 +75,6 @@ def _ending(reply: Reply) -> str:
     return "truncated" if reply.finish == "length" else "answered"
 
 
-def _numbered(request: Request, number: int) -> Request:
-    return Request(**{**request.__dict__, "turn": number})
-
-
 def _first(task: Task, target: Model) -> tuple[Request, Any]:
     if target.style == "chat":
         message = Message.text("user", task.prompts.fill("chat", **task.values))
@@ -131,8 +101,4 @@ def _following(
 
 
 def _completion(task: Task, prompt: str) -> Request:
-    return Request(
-        system=system_text(task.skill),
-        prompt=f"{prompt}\n",
-        decoding=Decoding(max_tokens=task.answer_tokens, temperature=0.0, stop=("```",)),
-    )
+    return completion(task.skill, f"{prompt}\n", task.answer_tokens, ("```",))

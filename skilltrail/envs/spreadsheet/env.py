@@ -22,10 +22,9 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit import fields
-from skilltrail.envs.kit.files import data_folders, find_known
+from skilltrail.envs.kit.files import NamesFiles, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.protocol import (
-    Environment,
     KnownAnswers,
     MissingDependency,
     ScoredBy,
@@ -52,7 +51,7 @@ from skilltrail.envs.spreadsheet.react import work_with_tools
 from skilltrail.envs.spreadsheet.reader import preview, sound
 from skilltrail.envs.spreadsheet.recalculate import HOW_TO_INSTALL, Recalculator, program
 from skilltrail.models.protocol import File, Model
-from skilltrail.params.knob import knob
+from skilltrail.params.knob import knob, operational
 from skilltrail.sandbox.choose import KINDS, REMEDY, open_sandbox, why_not
 from skilltrail.sandbox.protocol import Sandbox
 
@@ -98,13 +97,13 @@ class SpreadsheetParams:
     preview_chars: int = knob(6000, "Longest preview; what is over is cut off.", low=1)
     feedback_chars: int = knob(1500, "Longest program output fed back.", low=100)
     answer_tokens: int = knob(400, "Longest program of a completion model.", low=1)
-    data_dirs: tuple[str, ...] = knob(
-        (), "Folders of the workbooks; none = data/spreadsheet.", result_changing=False
+    data_dirs: tuple[str, ...] = operational(
+        (), "Folders of the workbooks; none = data/spreadsheet."
     )
     limits: SpreadsheetLimits = field(default_factory=SpreadsheetLimits)
 
 
-class Spreadsheet(Environment):
+class Spreadsheet(NamesFiles):
     """The environment; `params` are its typed options."""
 
     name: ClassVar[str] = "spreadsheet"
@@ -121,7 +120,7 @@ class Spreadsheet(Environment):
         """Return the item of one record; its answer workbooks are read now, into the gold."""
         texts = {name: fields.text(record, name, where) for name in _TEXTS}
         kind = fields.optional_text(record, "instruction_type", where)
-        cases = find_cases(record.get("spreadsheet_path"), self._folders, where)
+        cases = find_cases(record.get("spreadsheet_path"), self.folders, where)
         position = texts["answer_position"]
         return Item(
             id=fields.ident(record, self.id_fields, where),
@@ -129,10 +128,7 @@ class Spreadsheet(Environment):
             gold={"cases": [cells_in(case.answer, position, where) for case in cases]},
             group=fields.optional_text(record, "group", where),
             task_type=kind,
-            extra={
-                "files": [case.name for case in cases],
-                **{key: value for key, value in record.items() if key not in self.fields},
-            },
+            extra={"files": [case.name for case in cases], **self.rest_of(record)},
         )
 
     def content(self, item: Item) -> str:
@@ -237,12 +233,8 @@ class Spreadsheet(Environment):
         return "\n".join(lines)
 
     @cached_property
-    def _folders(self) -> list[Path]:
-        return data_folders(self.name, self.params.data_dirs)
-
-    @cached_property
     def _sandbox(self) -> Sandbox:
-        return open_sandbox(self.params.sandbox, tuple(self._folders))
+        return open_sandbox(self.params.sandbox, tuple(self.folders))
 
     @cached_property
     def _recalculator(self) -> Recalculator:
@@ -261,7 +253,7 @@ class Spreadsheet(Environment):
 
     def _paths(self, item: Item) -> list[Path]:
         named = zip(item.extra["files"], item.input["cases"], strict=True)
-        return [find_known(name, case["sha256"], self._folders) for name, case in named]
+        return [find_known(name, case["sha256"], self.folders) for name, case in named]
 
     def _preview(self, path: Path) -> str:
         try:
