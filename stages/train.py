@@ -3,13 +3,14 @@
     in    data/splits/{train,selection}.jsonl, the seed skill, data/rollouts/train (if any)
     out   skills/events.jsonl, skills/best_skill.md, data/rollouts/train
 
-The method itself is `skilltrail/method/loop.py`. It always starts from the beginning; what the
+The method itself is `skilltrail/method/loop.py`, or the one that `method` names
+(`skilltrail/methods/`). It always starts from the beginning; what the
 store holds costs nothing, so a run that was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
-from skilltrail.method.loop import train
+from skilltrail.methods.registry import train
 from skilltrail.runtime.command import run_stage
 from skilltrail.runtime.session import open_session
 from skilltrail.runtime.training import open_training

@@ -23,9 +23,9 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.protocol import Environment, Where
 from skilltrail.history.log.recorder import Projection, Recorder
-from skilltrail.method.loop import train
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import History, Run
+from skilltrail.methods.registry import train
 from skilltrail.models.protocol import Model, Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.params.read import params_of

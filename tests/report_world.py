@@ -15,9 +15,9 @@ from skilltrail.core.item import Item
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
-from skilltrail.method.loop import train
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run
+from skilltrail.methods.registry import train
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.report.build import build
 from skilltrail.runtime.evaluation import measure, skills_of

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from methods_world import Teaching
 from null_store import NullStore
 from test_compaction import Brief
 from toy_world import ToyParams, run_toy
@@ -23,12 +24,21 @@ from skilltrail.params.read import params_of
 from skilltrail.skill.patch import Patch
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
+BOOTSTRAP = {"method": "bootstrap"}
+RANDOM = {"method": "random_search"}
 AWARE = {"skill_aware.enabled": True}
 ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "judge", "evaluate")
 
 # Another value of each knob, and what must be set besides for it to count.
 METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "seed": (43, {}),
+    "method": ("bootstrap", {}),
+    "stop.calls": (30, {}),
+    "methods.bootstrap.candidates": (1, BOOTSTRAP),
+    "methods.bootstrap.max_bootstrapped": (1, BOOTSTRAP),
+    "methods.bootstrap.max_labelled": (1, BOOTSTRAP),
+    "methods.random_search.candidates": (1, RANDOM),
+    "methods.random_search.most_edits": (1, RANDOM),
     "epochs": (1, {}),
     "batch_size": (4, {}),
     "accumulation": (2, {}),
@@ -103,7 +113,8 @@ def params(values: Mapping[str, Any]) -> Params:
 def log(folder: Path, values: Mapping[str, Any]) -> bytes:
     small = {"epochs": 2, "batch_size": 2, "lr": 2, "lr_schedule": "constant"}
     folder.mkdir()
-    return run_toy(folder, NullStore(), params(small | values), optimizer=Curious()).log
+    parts = {"optimizer": Curious(), "env": Teaching()}
+    return run_toy(folder, NullStore(), params(small | values), **parts).log
 
 
 @pytest.mark.parametrize("knob", METHOD)

@@ -18,9 +18,10 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.protocol import Environment, Where
 from skilltrail.history.log.recorder import Recorder
-from skilltrail.method.loop import train
+from skilltrail.method.calls import limited
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run, State
+from skilltrail.methods.registry import train
 from skilltrail.models.protocol import Model, Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.params.fields import Params
@@ -153,6 +154,7 @@ class ToyRun:
     recorder: Recorder
     tally: Tally
     model: ToyModel
+    rollouts: Rollouts
 
     @property
     def log(self) -> bytes:
@@ -174,13 +176,16 @@ def run_toy(
         train=items_of("train"),
         selection=items_of("selection"),
         seed_skill=parts.get("seed_skill", SEED_SKILL),
-        rollouts=Rollouts(
-            parts.get("env", ToyEnvironment()),
-            model,
-            store,
-            tally,
-            gaps="toy",
-            min_coverage=params.gate.min_coverage,
+        rollouts=limited(
+            Rollouts(
+                parts.get("env", ToyEnvironment()),
+                model,
+                store,
+                tally,
+                gaps="toy",
+                min_coverage=params.gate.min_coverage,
+            ),
+            params.stop.calls,
         ),
         optimizer=parts.get("optimizer", ToyOptimizer()),
         history=recorder,
@@ -190,4 +195,4 @@ def run_toy(
         recorder.finish()
     finally:
         recorder.close()
-    return ToyRun(state, recorder, tally, model)
+    return ToyRun(state, recorder, tally, model, run.rollouts)

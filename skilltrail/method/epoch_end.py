@@ -1,7 +1,8 @@
-"""The end of an epoch: slow update (from the second epoch on), compaction, meta skill."""
+"""The end of an epoch: slow update and meta skill (from the second epoch on), compaction."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 from skilltrail.method.compaction import compact
@@ -13,8 +14,9 @@ from skilltrail.optimizers.protocol import EpochView, Pair
 from skilltrail.skill.document import region_text
 
 
-async def end_epoch(run: Run, state: State, epoch: int) -> State:
-    """Return the state after the epoch's boundary work; it remembers the epoch's skill.
+async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
+    """Yield the state after each part of the epoch's boundary work; the last one remembers the
+    epoch's skill.
 
     Slow update and meta skill share one comparison; either alone makes it.
     """
@@ -24,12 +26,14 @@ async def end_epoch(run: Run, state: State, epoch: int) -> State:
         pairs = await compare_epochs(run, state, epoch)
         if params.slow_update.enabled and pairs:
             state = await slow_update(run, state, epoch_view(run, state, epoch, pairs))
+            yield state
     if params.compaction:
         state = await compact(run, state, epoch_view(run, state, epoch, pairs))
-    if params.meta_skill.enabled:
+        yield state
+    if epoch >= 2 and params.meta_skill.enabled:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
     run.history.flush()
-    return replace(state, epoch_skill=state.skill)
+    yield replace(state, epoch_skill=state.skill)
 
 
 def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> EpochView:
@@ -47,6 +51,4 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         meta_skill=state.meta_skill,
         max_skill_tokens=most if most else None,
         frozen=run.params.skill.frozen,
-        pool=state.pool,
-        success_threshold=run.params.reflect.success_threshold,
     )

@@ -8,8 +8,9 @@
         select at most `edit_budget(step)` of its edits               learning rate
         update: apply them, which gives a candidate                   optimizer step
         gate: keep the candidate only if the selection split improves
-    at the end of each epoch: slow update (from the second on), meta skill   momentum
+    at the end of each epoch from the second: slow update and meta skill     momentum
     at the end of each epoch, where asked for: the same skill, shorter       weight decay
+    stop where epochs, patience or target calls (`stop.calls`) end
 
 The loop always starts from the beginning. What was paid for before is in the store and costs
 nothing, so resuming, forking and replaying are all the same thing: running again.
@@ -30,6 +31,7 @@ from skilltrail.core.tokens import TAG as TOKEN_COUNTER
 from skilltrail.core.tokens import count_tokens
 from skilltrail.method.aggregate import aggregate
 from skilltrail.method.appendix import appendix_edit
+from skilltrail.method.calls import CallsSpent
 from skilltrail.method.epoch_end import end_epoch
 from skilltrail.method.evaluate_candidate import evaluate_candidate, mean_of
 from skilltrail.method.reflect import reflect
@@ -38,7 +40,7 @@ from skilltrail.method.run import Best, Run, State, view_of
 from skilltrail.method.schedule import DECAYING, Step, edit_budget
 from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
-from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
+from skilltrail.optimizers.protocol import Observation, StepRecord
 from skilltrail.params.knob import result_values
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
 from skilltrail.skill.patch import Patch
@@ -49,12 +51,16 @@ COUNTS = ("patches", "proposed", "merged", "selected", "applied", "judged", "sav
 async def train(run: Run) -> State:
     """Train and return the final state; every decision is in the history by then."""
     state = await measure_seed(run)
-    for epoch in range(1, run.params.epochs + 1):
-        for step in run.plan(epoch):
-            state = await take_step(run, state, step)
-            if run.params.patience and state.stalled >= run.params.patience:
-                return finish(run, state, "patience")
-        state = await end_epoch(run, state, epoch)
+    try:
+        for epoch in range(1, run.params.epochs + 1):
+            for step in run.plan(epoch):
+                state = await take_step(run, state, step)
+                if run.params.patience and state.stalled >= run.params.patience:
+                    return finish(run, state, "patience")
+            async for after in end_epoch(run, state, epoch):
+                state = after
+    except CallsSpent:
+        return finish(run, state, "calls")
     return finish(run, state, "epochs")
 
 
@@ -67,7 +73,7 @@ async def take_step(run: Run, state: State, step: Step) -> State:
     merged = await aggregate(run, view, patches)
     edits = [] if merged is None else await select_edits(run, view, merged)
     notes = await appendix_edit(run, view, patches)
-    record = first_record(view, patches)
+    record = first_record(step, patches)
     if merged is None and notes is None:
         return end_step(run, state, record, "nobody proposed an edit")
 
@@ -144,9 +150,9 @@ async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Obs
             }
         },
     )
-    observed = [run.observe(rollout, state.digest) for rollout in rollouts]
-    seen = tuple(one for one in observed if one is not None)
-    return state.with_seen(seen), seen
+    seen = tuple(o for o in map(run.observe, rollouts) if o is not None)
+    pool = dict(state.pool) | {o.item.id: o for o in seen}
+    return replace(state, pool=pool), seen
 
 
 def decide_budget(run: Run, step: Step) -> int | None:
@@ -183,14 +189,11 @@ def decide_budget(run: Run, step: Step) -> int | None:
     return budget
 
 
-def first_record(view: StepView, patches: Sequence[Patch]) -> StepRecord:
+def first_record(step: Step, patches: Sequence[Patch]) -> StepRecord:
     """Return the record of a step after reflection."""
-    scores = [o.score.hard for o in view.observations if o.score.hard is not None]
     return StepRecord(
-        epoch=view.epoch,
-        step=view.step,
-        runs=len(scores),
-        failed=sum(score < view.success_threshold for score in scores),
+        epoch=step.epoch,
+        step=step.step,
         failure_types=Counter(type for p in patches for type in p.failure_types.values()),
         counts={"patches": len(patches), "proposed": sum(len(p.edits) for p in patches)},
     )
@@ -244,7 +247,8 @@ def replies_rejected(run: Run) -> int:
     """Return how many optimizer replies this step had to throw away."""
     count = 0
     for event in reversed(run.history.events):
-        if event.type == "budget.decided" and "offered" not in event.data:
+        begins = event.type == "budget.decided" and "offered" not in event.data
+        if begins or event.type == "parents.chosen":
             break
         count += event.type == "reply.rejected"
     return count
@@ -270,6 +274,8 @@ def finish(run: Run, state: State, why: str) -> State:
     }
     if why == "patience":
         data["patience"] = run.params.patience
+    if why == "calls":
+        data["calls"] = run.params.stop.calls
     run.history.append("run.finished", data)
     run.history.flush()
     return state

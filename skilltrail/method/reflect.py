@@ -17,10 +17,12 @@ async def reflect(run: Run, view: StepView) -> list[Patch]:
     answer = await run.optimizer.reflect(view)
     for reply in answer.rejected:
         reject_reply(run, reply, epoch=view.epoch, step=view.step)
-    return [_record(run, view, patch) for patch in answer.value]
+    where = {"epoch": view.epoch, "step": view.step}
+    return [record_patch(run, patch, **where) for patch in answer.value]
 
 
-def _record(run: Run, view: StepView, patch: Patch) -> Patch:
+def record_patch(run: Run, patch: Patch, **where: int) -> Patch:
+    """Record a patch and return it with ids; `where` is epoch and step."""
     # Ids name the event that carries them: unique in a run, and readable in a diff.
     seq = run.history.next_seq
     edits = tuple(replace(edit, id=f"{seq}.{index}") for index, edit in enumerate(patch.edits))
@@ -28,8 +30,7 @@ def _record(run: Run, view: StepView, patch: Patch) -> Patch:
     run.history.append(
         "patch.proposed",
         {
-            "epoch": view.epoch,
-            "step": view.step,
+            **where,
             "patch": patch.id,
             "source": patch.source,
             "items": list(patch.items),

@@ -142,7 +142,7 @@ def record_candidate(
             "step": step,
             "source": source,
             "mode": mode,
-            "parent": state.digest,
+            "parent": text_digest(candidate.parent),
             "candidate": text_digest(candidate.text),
             "results": [result.to_json() for result in candidate.results],
             "faults": list(faults),

@@ -14,6 +14,7 @@ from typing import Any
 
 from skilltrail.core.item import SPLITS
 from skilltrail.params.knob import derived, knob, operational
+from skilltrail.params.methods import METHODS, NEED_A_MODEL, Methods, Stop
 from skilltrail.params.model_options import BACKENDS, RoleOptions
 
 NO_DATA = "data/none"
@@ -128,9 +129,7 @@ class SlowUpdate:
 
 @dataclass(frozen=True)
 class MetaSkill:
-    enabled: bool = knob(
-        False, "Keep an optimizer-side memory, written at the end of each epoch."
-    )
+    enabled: bool = knob(False, "Keep an optimizer-side memory from the second epoch on.")
 
 
 @dataclass(frozen=True)
@@ -201,6 +200,9 @@ class Params:
     """All knobs of one run."""
 
     env: str = knob("textqa", "Environment: a folder of skilltrail/envs.")
+    method: str = knob(
+        "skillopt", "Who trains: docs/methods.md.", choices=METHODS, idle="skillopt"
+    )
     seed: int = knob(42, "Drives batches and every other seeded order.", low=0)
     epochs: int = knob(4, "Passes over the train split.", low=1)
     batch_size: int = knob(40, "Train items rolled out per batch.", low=1)
@@ -217,6 +219,8 @@ class Params:
     use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
     merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
     compaction: bool = knob(False, "Try a shorter document at the end of each epoch.")
+    stop: Stop = field(default_factory=Stop)
+    methods: Methods = field(default_factory=Methods)
     skill: Skill = field(default_factory=Skill)
     data: Data = field(default_factory=Data)
     reflect: Reflect = field(default_factory=Reflect)
@@ -251,6 +255,9 @@ def cross_faults(params: Params) -> list[tuple[str, str]]:
         faults.append(
             ("data.split_dir", f"data.path is given too; set one of them back to {NO_DATA}")
         )
+    if params.method in NEED_A_MODEL and params.optimizer.backend == "rules":
+        message = f"{params.method} asks a model; set optimizer.backend to one, such as openai"
+        faults.append(("method", message))
     if params.judge.backend != "none" and params.judge.rubric == NO_DATA:
         faults.append(("judge.rubric", "a judge needs one; name a file such as data/rubric.md"))
     if not _is_ratio(params.data.ratio):

@@ -51,6 +51,8 @@ class Knob:
             since scores are computed from trajectories.
         read_when: (key, values): the knob is read only while that other knob has one of
             those values; None = always.
+        idle: the value under which the knob says nothing, so that runs from before it was
+            there keep their identity; None = there is none.
     """
 
     key: str = ""
@@ -63,6 +65,7 @@ class Knob:
     result_changing: bool = True
     scorer: bool = False
     read_when: tuple[str, tuple[Any, ...]] | None = None
+    idle: Any = None
 
     @property
     def is_section(self) -> bool:

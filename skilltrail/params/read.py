@@ -19,6 +19,7 @@ from skilltrail.core.errors import ParamError
 from skilltrail.core.redact import redact
 from skilltrail.params.fields import Params, cross_faults
 from skilltrail.params.knob import Knob, found, knobs_of, result_values, value_at
+from skilltrail.params.methods import reads
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.params.secrets import secret_faults
 from skilltrail.params.section import SectionReader, nearest
@@ -111,6 +112,10 @@ def run_digest_params(params: Params) -> dict[str, Any]:
 
 def is_read(knob: Knob, params: Params) -> bool:
     """Return whether anything reads this knob, as the others stand."""
+    if not reads(params.method, knob.key):
+        return False
+    if knob.idle is not None and value_at(params, knob.key) == knob.idle:
+        return False
     return knob.read_when is None or value_at(params, knob.read_when[0]) in knob.read_when[1]
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from skilltrail.params.fields import Params
+from skilltrail.params.methods import reads
 
 _JUDGED_SHARE = 2 / 3
 _ASKED_TWICE = 2
@@ -56,6 +57,34 @@ def call_ranges(params: Params, size: Size) -> list[Calls]:
 
 
 def _rollouts(params: Params, size: Size) -> list[Calls]:
+    """Return the rollouts of training by phase; together no more than `stop.calls`."""
+    by_loop = params.method == "skillopt"
+    rows = _of_the_loop(params, size) if by_loop else _of_a_rival(params, size)
+    left, capped = params.stop.calls, []
+    for row in rows if left else ():
+        ends = [min(count, left) for count in row[2:]]
+        capped.append(Calls(row.phase, row.role, *ends))
+        left -= ends[2]
+    return capped if params.stop.calls else rows
+
+
+def _of_a_rival(params: Params, size: Size) -> list[Calls]:
+    gate = size.selection * params.gate.repeats
+    demonstrations, candidates = 0, 0
+    if params.method == "bootstrap":
+        settings = params.methods.bootstrap
+        demonstrations = size.train if settings.max_bootstrapped else 0
+        candidates = 2 + settings.candidates
+    elif params.method == "random_search":
+        candidates = params.methods.random_search.candidates
+    return [
+        Calls("baseline", "target", gate, gate, gate),
+        Calls("demonstrations", "target", 0, demonstrations, demonstrations),
+        _gates("gate", candidates, gate),
+    ]
+
+
+def _of_the_loop(params: Params, size: Size) -> list[Calls]:
     steps, gate = steps_of(params, size.train), size.selection * params.gate.repeats
     boundaries = params.epochs - 1
     all_train = size.train * params.epochs
@@ -119,6 +148,8 @@ def _judgements(rollouts: list[Calls]) -> list[Calls]:
 
 
 def _questions(params: Params, size: Size) -> list[Calls]:
+    if not reads(params.method, "optimizer"):
+        return []
     steps, boundaries = steps_of(params, size.train), params.epochs - 1
     pooled = min(size.train, params.batch_size * params.accumulation)
     analysts = math.ceil(pooled / params.reflect.minibatch_size)
@@ -146,7 +177,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
         ),
         ("consolidate", 0, steps * notes, _ASKED_TWICE),
         ("slow update", 0, boundaries * params.slow_update.enabled, _SHRUNK),
-        ("meta skill", 0, params.epochs * params.meta_skill.enabled, _SHRUNK),
+        ("meta skill", 0, boundaries * params.meta_skill.enabled, _SHRUNK),
         ("compaction", 0, params.epochs * params.compaction, _ASKED_TWICE),
     )
     return [

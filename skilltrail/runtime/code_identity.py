@@ -22,6 +22,7 @@ ROOMS = (
     "envs",
     "history",
     "method",
+    "methods",
     "models",
     "optimizers",
     "params",

@@ -20,6 +20,7 @@ from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.data.splits import read_split
 from skilltrail.history.git.opening import open_side_branch
 from skilltrail.history.log.recorder import Recorder
+from skilltrail.method.calls import limited
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.registry import open_optimizer
 from skilltrail.params.fields import Params, seed_skill_path
@@ -107,7 +108,9 @@ async def run_of(
             train=tuple(train_items),
             selection=tuple(selection_items),
             seed_skill=seed_skill,
-            rollouts=session.rollouts(gaps=recorder.path.parent.name),
+            rollouts=limited(
+                session.rollouts(gaps=recorder.path.parent.name), params.stop.calls
+            ),
             optimizer=optimizer,
             history=recorder,
             parent=params.skill.parent,

@@ -15,6 +15,7 @@ from typing import Any
 from skilltrail.core.errors import FaultError
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
+from skilltrail.method.calls import limited
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import History, Run
 from skilltrail.models.client.identity import abilities_of, identity_of, style_of
@@ -90,7 +91,9 @@ def run_of(evidence: Evidence, history: History, *, here: bool = False) -> Run:
         train=tuple(_split(e, "train")),
         selection=tuple(_split(e, "selection")),
         seed_skill=read_seed_skill(e.place.workspace / seed_skill_path(params)),
-        rollouts=rollouts_of(e, env, params.target, target, gaps_of(e)),
+        rollouts=limited(
+            rollouts_of(e, env, params.target, target, gaps_of(e)), params.stop.calls
+        ),
         optimizer=open_optimizer(
             params,
             env,

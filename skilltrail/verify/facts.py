@@ -23,8 +23,8 @@ from skilltrail.history.ask.evaluations import openings as count_openings
 from skilltrail.history.ask.served import drift, served_in
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
-from skilltrail.method.loop import train
 from skilltrail.method.run import gate_rule
+from skilltrail.methods.registry import train
 from skilltrail.runtime.evaluation import items_of, measure
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.protocol import Fact

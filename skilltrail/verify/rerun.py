@@ -12,8 +12,8 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.recorder import Following
 from skilltrail.history.log.replay import versions
-from skilltrail.method.loop import train
 from skilltrail.method.run import gate_rule
+from skilltrail.methods.registry import train
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.runtime.evaluation import items_of, measure, transfer
 from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of

@@ -24,9 +24,13 @@ from skilltrail.history.ask.line_history import attempts
 from skilltrail.history.ask.lines import unpacked
 from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.candidate_events import Trial, trial_around, trial_of_version
+from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import CARRIERS, Story
+from skilltrail.history.log.words import sentence
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
+
+LEARNED = ("train", "demonstrations")  # purposes of rollouts that edits are drawn from
 
 
 def audit_version(story: Story, number: int, evidence: Evidence) -> Audit:
@@ -126,17 +130,18 @@ def _audit(
     learned = [
         event.data
         for event in story.of_type("rollouts.scored")
-        if event.seq < first and event.data["purpose"] == "train"
+        if event.seq < first and event.data["purpose"] in LEARNED
     ]
     return Audit(
         subject=subject,
         version=version,
-        parent_version=None if not version else version - 1,
+        parent_version=_parent_version(story, versioned),
         epoch=any_event.data.get("epoch"),
         step=any_event.data.get("step"),
         source=_source(trial),
         result=_result(trial),
         lines=lines,
+        parents="" if trial.chosen is None else sentence(trial.chosen, None),
         cases=tuple(cases_of(trial, tried, evidence)),
         proposals=tuple(proposal_of(event) for event in trial.proposals),
         unusable_replies=tuple(
@@ -162,6 +167,15 @@ def _audit(
         attempts=() if version is None else tuple(attempts(story, version, asked)),
         origins=origins(written, learned, evidence),
     )
+
+
+def _parent_version(story: Story, versioned: Event | None) -> int | None:
+    """Return the last version before it with the text that it was made of, None of none."""
+    if versioned is None:
+        return None
+    number, parent = versioned.data["version"], versioned.data["parent"]
+    same = [v.number for v in story.versions[:number] if v.digest == parent]
+    return same[-1] if same else None
 
 
 def _written(story: Story, trial: Trial, version: int | None) -> list[str]:

@@ -150,6 +150,7 @@ class Audit:
     Attributes:
         subject: what was asked, in words.
         lines: the numbers and texts of the lines asked about, where it was lines.
+        parents: which documents of the pool the step worked on, in words.
         left_out: (edit id, reason) of merged edits that were not selected.
         cases: rollouts behind the proposals, those behind the edits first.
         origins: where the written lines asked about came from, and what risks they carry.
@@ -164,6 +165,7 @@ class Audit:
     source: str
     result: str
     lines: tuple[tuple[int, str], ...] = ()
+    parents: str = ""
     cases: tuple[Case, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     unusable_replies: tuple[str, ...] = ()

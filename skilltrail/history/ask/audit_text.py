@@ -101,6 +101,7 @@ def headline(audit: Audit, style: Plain | None = None) -> str:
 def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
     parts = [
         Part("Lines", tuple(f"{n}: {style.quote(text, 200)}" for n, text in audit.lines)),
+        Part("Parents", (audit.parents,) if audit.parents else ()),
         Part("Origin", tuple(_cut([_origin(o, style) for o in audit.origins], most))),
         Part("Evidence", tuple(_cut([_case(c, style) for c in audit.cases], most))),
         Part("Proposed", tuple(_proposed(audit, style, most))),

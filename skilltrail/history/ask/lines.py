@@ -8,9 +8,10 @@ computes it again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from skilltrail.core.errors import FaultError
+from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import Story
 from skilltrail.skill.candidate import Source
@@ -56,17 +57,14 @@ def lineages(story: Story) -> Iterator[tuple[Version, Lineage]]:
     Raises:
         FaultError: the recorded sources do not fit the documents.
     """
-    lineage: Lineage = ()
+    known: dict[str, Lineage] = {}
     for version in story.versions:
         seq = version.event.data["candidate"]
         if seq is None:
             lineage = seed_lineage(version.text)
         else:
-            built = story.at(seq)
-            lineage = tuple(
-                _origin(lineage, source, version.number, built.name)
-                for source in unpacked(built.data["sources"])
-            )
+            lineage = _lineage(story, known, story.at(seq), version.number)
+        known[version.digest] = lineage
         if len(lineage) != len(split_lines(version.text)):
             raise FaultError(version.event.name, "its lines and their sources differ in number")
         yield version, lineage
@@ -78,6 +76,23 @@ def lineage_of(story: Story, number: int) -> Lineage:
         if version.number == number:
             return lineage
     return ()
+
+
+def _lineage(story: Story, known: Mapping[str, Lineage], built: Event, version: int) -> Lineage:
+    """Return the origins of a candidate's lines; `known` holds those of versions, by digest.
+
+    Where its parent is a document that became no version, that one's lines came with this.
+    """
+    parent = known.get(built.data["parent"])
+    if parent is None:
+        before = story.built(built.data["parent"], built.seq)
+        if before is None:
+            raise FaultError(built.name, "its parent is no document of this log")
+        parent = _lineage(story, known, before, version)
+    return tuple(
+        _origin(parent, source, version, built.name)
+        for source in unpacked(built.data["sources"])
+    )
 
 
 def _origin(parent: Lineage, source: Source, version: int, where: str) -> Origin:

@@ -9,7 +9,9 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import Story
 
 # A trial begins after one of these and ends before or with one of them.
-_BEFORE = ("step.ended", "run.started", "skill.versioned", "meta_skill.written")
+_BEFORE = (
+    "step.ended", "run.started", "method.chosen", "skill.versioned", "meta_skill.written",
+)  # fmt: skip
 _AFTER = ("meta_skill.written", "slow_update.compared", "run.finished")
 
 
@@ -22,6 +24,7 @@ class Trial:
         judged: the candidate's rollouts on the selection split.
     """
 
+    chosen: Event | None = None
     learned: list[Event] = field(default_factory=list)
     budgets: list[Event] = field(default_factory=list)
     proposals: list[Event] = field(default_factory=list)
@@ -48,6 +51,7 @@ class Trial:
             "reply.rejected": self.rejected_replies,
         }
         single = {
+            "parents.chosen": "chosen",
             "edits.selected": "selected",
             "candidate.built": "built",
             "gate.judged": "gate",
@@ -89,7 +93,8 @@ def trial_around(story: Story, event: Event) -> Trial:
     trial = Trial()
     for index in range(first, len(events)):  # a slice would copy the rest of the log
         one = events[index]
-        if one.seq > event.seq and (one.type in _AFTER or _begins(one)):
+        begins = _begins(one) and (trial.chosen is None or one.type == "parents.chosen")
+        if one.seq > event.seq and (one.type in _AFTER or begins):
             break
         trial.take(one)
         if one.type == "step.ended":
@@ -104,11 +109,13 @@ def _ends_before(before: Event, event: Event) -> bool:
     if before.type in _BEFORE:
         return True
     baseline = before.type == "rollouts.scored" and before.data["purpose"] == "baseline"
-    return baseline or (_begins(event) and before.type != "rollouts.scored")
+    within = before.type in ("rollouts.scored", "parents.chosen")
+    return baseline or (_begins(event) and not within)
 
 
 def _begins(event: Event) -> bool:
-    """True for the train rollouts that every step begins with, and for a compaction."""
-    if event.type == "compaction.proposed":
+    """True for what a step begins with (the choice of parents, where a method chooses, else
+    train rollouts), and for a compaction."""
+    if event.type in ("compaction.proposed", "parents.chosen"):
         return True
     return event.type == "rollouts.scored" and event.data["purpose"] == "train"

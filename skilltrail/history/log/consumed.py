@@ -33,6 +33,8 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),
     "judge.model": ("run.started", lambda data: _judge(data).get("model", {}).get("model")),
     "judge.threshold": ("run.started", lambda data: _judge(data).get("threshold")),
+    "method": ("method.chosen", lambda data: data["method"]),
+    "stop.calls": ("run.finished", lambda data: data.get("calls")),
     "batch_size": ("rollouts.scored", lambda data: data.get("batch", {}).get("size")),
     "accumulation": ("rollouts.scored", lambda data: data.get("batch", {}).get("accumulation")),
     "lr": ("budget.decided", lambda data: data.get("lr")),
@@ -83,9 +85,12 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
             if value is not None:
                 found[name] = value
                 break
+    for event in first.get("method.chosen", [])[:1]:
+        own = event.data
+        found |= {f"methods.{own['method']}.{name}": v for name, v in own["settings"].items()}
     ends = first.get("run.finished", [])
-    # A run that patience ended would have been the same with any more epochs.
-    if ends and ends[0].data["why"] != "patience":
+    # A run that something else ended would have been the same with any more epochs.
+    if ends and ends[0].data["why"] not in ("patience", "calls", "candidates"):
         steps = [event.data["epoch"] for event in first.get("step.ended", [])[-1:]]
         found |= {"epochs": steps[0]} if steps else {}
     return found

@@ -22,7 +22,8 @@ class Snapshot:
     """The documents as they stand after one event.
 
     Attributes:
-        version: of the current skill; None before version 0.
+        skill: the newest version's text.
+        version: of that skill; None before version 0.
         candidate: text under judgement, at `candidate.built` and `gate.judged` only.
         best_version: version of the best skill.
     """
@@ -53,14 +54,16 @@ class Replay:
     """Folds events into documents, one event at a time."""
 
     def __init__(self) -> None:
-        self._skill = self._best = ""
+        self._skill = self._best = self._newest = ""
+        self._pool: dict[str, str] | None = None
         self._candidate: str | None = None
         self._version: int | None = None
         self._best_version: int | None = None
 
     @property
     def skill(self) -> str:
-        """The current document, "" before the seed."""
+        """The document that candidates are made of, "" before the seed: the newest version, or
+        the first parent that was chosen."""
         return self._skill
 
     def feed(self, event: Event) -> Snapshot:
@@ -71,9 +74,13 @@ class Replay:
         """
         shown = None
         if event.type == "run.started":
-            self._skill = self._best = _checked(
+            self._skill = self._best = self._newest = _checked(
                 event, event.data["seed_skill"]["text"], event.data["seed_skill"]["digest"]
             )
+        elif event.type == "method.chosen":
+            self._pool = {text_digest(self._skill): self._skill}
+        elif event.type == "parents.chosen":
+            self._choose(event)
         elif event.type == "candidate.built":
             shown = self._candidate = self._built(event)
         elif event.type == "gate.judged":
@@ -81,7 +88,7 @@ class Replay:
         elif event.type == "skill.versioned":
             self._advance(event)
         return Snapshot(
-            event, self._skill, self._best, shown, self._version, self._best_version
+            event, self._newest, self._best, shown, self._version, self._best_version
         )
 
     def _built(self, event: Event) -> str:
@@ -92,13 +99,24 @@ class Replay:
                 text = patched(self._skill, event.data["diff"])
             except FaultError as error:
                 raise FaultError(event.name, str(error)) from error
-        return _checked(event, text, event.data["candidate"])
+        text = _checked(event, text, event.data["candidate"])
+        if self._pool is not None:
+            self._pool[event.data["candidate"]] = text
+        return text
+
+    def _choose(self, event: Event) -> None:
+        pool = {} if self._pool is None else self._pool
+        wanted = [member["digest"] for member in event.data["parents"]]
+        unknown = [digest for digest in wanted if digest not in pool]
+        if unknown:
+            raise FaultError(event.name, f"no document so far has digest {unknown[0][:12]}")
+        self._skill = pool[wanted[0]]
 
     def _advance(self, event: Event) -> None:
         text = self._skill if event.data["candidate"] is None else self._candidate
         if text is None:
             raise FaultError(event.name, "there is no candidate")
-        self._skill = _checked(event, text, event.data["digest"])
+        self._skill = self._newest = _checked(event, text, event.data["digest"])
         self._version = event.data["version"]
         self._candidate = None
         if event.data["best"]:

@@ -23,6 +23,15 @@ CARRIERS = (
     "compaction.proposed",
 )
 
+# What versions are rebuilt from.
+SKELETON = (
+    "run.started",
+    "method.chosen",
+    "parents.chosen",
+    "candidate.built",
+    "skill.versioned",
+)
+
 JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
 
 
@@ -107,12 +116,19 @@ class Story:
 
     def skeleton(self) -> list[Event]:
         """Return the events that versions are rebuilt from."""
-        return self.of_type("run.started", "candidate.built", "skill.versioned")
+        return self.of_type(*SKELETON)
 
     @cached_property
     def versions(self) -> list[Version]:
         """All versions by number, rebuilt."""
         return versions(self.skeleton())
+
+    def built(self, digest: str, before: int) -> Event | None:
+        """Return the last `candidate.built` event of a text before event `before`."""
+        for event in reversed(self.of_type("candidate.built")):
+            if event.seq < before and event.data["candidate"] == digest:
+                return event
+        return None
 
     def before(self, event: Event, *types: str) -> Event | None:
         """Return the last event of one of `types` before `event`."""

@@ -97,6 +97,20 @@ def _stopped(data: Data, selection: int) -> str | None:
     return f"rollouts: selection on {seen} of {selection} items, {', '.join(bounds)}"
 
 
+def _method(data: Data, version: int | None) -> str:
+    return f"method: {visible(data['method'])}"
+
+
+def _parents(data: Data, version: int | None) -> str:
+    names = " and ".join(
+        f"v{one['version']}" if "version" in one else one["digest"][:12]
+        for one in data["parents"]
+    )
+    pool = f" of {len(data['pool'])}" if "pool" in data else ""
+    reason = f", {visible(data['reason'])}" if data["reason"] else ""
+    return f"parents: {names}{pool} at step {data['step']}{reason}"
+
+
 def _budget(data: Data, version: int | None) -> str:
     if data["budget"] is None:
         return f"budget: no cap at step {data['step']}"
@@ -224,6 +238,8 @@ def _erased(data: Data, version: int | None) -> str:
 SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,
+    "method.chosen": _method,
+    "parents.chosen": _parents,
     "budget.decided": _budget,
     "patch.proposed": _proposed,
     "reply.rejected": _reply,

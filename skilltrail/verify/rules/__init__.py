@@ -27,6 +27,7 @@ from skilltrail.verify.rules.patches import (
     check_merge,
     check_selection,
 )
+from skilltrail.verify.rules.pools import check_parents
 from skilltrail.verify.rules.rollouts import check_members, check_scores, check_start
 from skilltrail.verify.rules.verdicts import (
     check_finish,
@@ -40,6 +41,7 @@ DecisionRule = Callable[[Event, Course, Tags], Iterator[Fault]]
 DECISIONS: Mapping[str, tuple[DecisionRule, ...]] = {
     "run.started": (check_start,),
     "rollouts.scored": (check_scores, check_members, check_measured),
+    "parents.chosen": (check_parents,),
     "budget.decided": (check_budget,),
     "patch.proposed": (check_ids, check_evidence),
     "patch.merged": (check_ids, check_merge),

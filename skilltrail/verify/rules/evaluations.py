@@ -36,7 +36,7 @@ def check_opening(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         yield Fault.of(event, "items", shared[:3], "items that no training saw")
     if course.broken is not None:
         return
-    texts = {"best": course.best, "last": course.skill}
+    texts = {"best": course.best, "last": course.newest}
     right = {"seed": course.start["seed_skill"]["digest"]}
     right |= {name: text_digest(text) for name, text in texts.items()}
     for skill in data["skills"]:

@@ -45,7 +45,7 @@ def check_verdict(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         return
     yield from differing(event, {"candidate": built.data["candidate"]})
     if course.broken is None:
-        yield from differing(event, {"current": text_digest(course.skill)})
+        yield from differing(event, {"current": text_digest(course.newest)})
     known = [f"{name}/1" for name in RULES]
     if not tags.knows(data["rule"], *known):
         return
@@ -180,6 +180,6 @@ def check_finish(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         if course.totals[name] != number:
             yield Fault.of(event, f"totals.{name}", number, course.totals[name])
     if course.broken is None:
-        for name, text in (("best", course.best), ("last", course.skill)):
+        for name, text in (("best", course.best), ("last", course.newest)):
             if data[name]["digest"] != text_digest(text):
                 yield Fault.of(event, name, data[name]["digest"], text_digest(text))

@@ -29,6 +29,8 @@ from skilltrail.history.log.types.proposals import (
     CompactionProposed,
     EditsSelected,
     MetaSkillWritten,
+    MethodChosen,
+    ParentsChosen,
     PatchMerged,
     PatchProposed,
     ReplyRejected,
@@ -40,6 +42,8 @@ from skilltrail.history.log.types.proposals import (
 class EventType(str, Enum):
     RUN_STARTED = "run.started"
     ROLLOUTS_SCORED = "rollouts.scored"
+    METHOD_CHOSEN = "method.chosen"
+    PARENTS_CHOSEN = "parents.chosen"
     BUDGET_DECIDED = "budget.decided"
     PATCH_PROPOSED = "patch.proposed"
     REPLY_REJECTED = "reply.rejected"
@@ -64,6 +68,8 @@ class EventType(str, Enum):
 CLASSES: Mapping[EventType, type[Part]] = {
     EventType.RUN_STARTED: RunStarted,
     EventType.ROLLOUTS_SCORED: RolloutsScored,
+    EventType.METHOD_CHOSEN: MethodChosen,
+    EventType.PARENTS_CHOSEN: ParentsChosen,
     EventType.BUDGET_DECIDED: BudgetDecided,
     EventType.PATCH_PROPOSED: PatchProposed,
     EventType.REPLY_REJECTED: ReplyRejected,

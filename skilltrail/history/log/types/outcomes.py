@@ -206,6 +206,7 @@ class RunFinished(Part, frozen=True, kw_only=True):
     last: SkillAtEnd
     why: Annotated[str, says("finished, patience, ...")]
     patience: Annotated[Number, says("only where it ended the run")] | None = None
+    calls: Annotated[Number, says("`stop.calls`, only where it ended the run")] | None = None
     steps: Count
     accepted: Count
     rejected: Count

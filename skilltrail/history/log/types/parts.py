@@ -38,6 +38,7 @@ class Purpose(str, Enum):
     BASELINE = "baseline"
     TRAIN = "train"
     SELECTION = "selection"
+    DEMONSTRATIONS = "demonstrations"
     SLOW_UPDATE = "slow_update"
     TEST = "test"
     EVALUATE = "evaluate"
@@ -174,6 +175,17 @@ class EditResult(Part, frozen=True, kw_only=True):
     lines: Annotated[tuple[Number, ...], says("1-based lines of the parent document")]
     detail: str
     matched_by: Literal["exact", "trailing_space"]
+
+
+class Member(Part, frozen=True, kw_only=True):
+    """A document of the pool."""
+
+    digest: Annotated[Digest, says("SHA-256 of the document")]
+    version: Annotated[Count, says("where it is a version")] | None = None
+    score: Annotated[Share, says("what the choice goes by, where it goes by scores")] | None = (
+        None
+    )
+    weight: Annotated[Count, says("its lots in the draw, where they differ")] | None = None
 
 
 class Flips(Part, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from skilltrail.history.log.types.parts import (
     EditResult,
     Epoch,
     LeftOut,
+    Member,
     Number,
     Pair,
     Part,
@@ -27,6 +28,26 @@ from skilltrail.history.log.types.parts import (
 )
 
 LineFrom = Annotated[int, Meta(ge=1)] | Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
+
+
+class MethodChosen(Part, frozen=True, kw_only=True):
+    """The run goes on by another method than `skillopt`, which needs no such event."""
+
+    method: str
+    rule: Tag
+    settings: Annotated[Mapping[str, Any], says("the method's own params")]
+
+
+class ParentsChosen(Part, frozen=True, kw_only=True):
+    """Which documents of the pool the step works on: its candidate is made of the first, and
+    takes from the others."""
+
+    epoch: Epoch
+    step: Step
+    parents: Annotated[tuple[Member, ...], Meta(min_length=1)]
+    pool: Annotated[tuple[Member, ...], says("what they were chosen from")] | None = None
+    rule: Tag
+    reason: str
 
 
 class PatchProposed(Part, frozen=True, kw_only=True):

@@ -1,0 +1,131 @@
+"""Bootstrapped demonstrations, found by random search.
+
+Source: DSPy (arXiv 2310.03714), `BootstrapFewShotWithRandomSearch`.
+
+    measure the seed document
+    labels only: the seed with `max_labelled` random train items, solved
+    for each of 1 + `candidates` sets (the first in the split's own order, others shuffled):
+        size = `max_bootstrapped`, or at random from 1 to it
+        demonstrations = the first `size` items that the teacher solves
+                         + random other train items with their answers, up to `max_labelled`
+        candidate = seed + demonstrations
+        keep it if it beats the best so far on the selection split
+
+Departures: the teacher is the labels-only document throughout, so that its rollouts serve all
+sets (DSPy gives each set a teacher of its own); an item that stands in the teacher's own
+demonstrations is not put to it (DSPy takes it out of them for that question). The gate stops
+early, accepts an equal mean in fewer tokens, and forms means exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from skilltrail.core.item import Item
+from skilltrail.method.rollout import Rollout, scored
+from skilltrail.method.run import Run, State
+from skilltrail.method.schedule import Step
+from skilltrail.methods.demonstrations import as_patch, labelled, solved
+from skilltrail.methods.draws import Draws
+from skilltrail.methods.steps import build, choose_parents, judge, seed_of
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """Who bootstraps: a document, and the train items that stand in it."""
+
+    text: str
+    known: frozenset[str]
+
+
+async def bootstrap(
+    run: Run, state: State, draws: Draws | None = None
+) -> AsyncGenerator[State, None]:
+    """Yield the state after each set of demonstrations."""
+    settings = run.params.methods.bootstrap
+    draws = Draws(run.params.seed) if draws is None else draws
+    labels = labels_only(run, draws)
+    step = Step(1, 1, ())
+    choose_parents(run, step, [seed_of(run)], "seed/1", "labels only")
+    tried = build(run, state, step, run.seed_skill, as_patch(labels, "labels only"))
+    teacher = Teacher(tried.built.candidate.text, frozenset(id for id, _ in labels))
+    state = await judge(run, state, tried)
+    yield state
+    for number in range(1 + settings.candidates):
+        step = Step(1, 2 + number, ())
+        choose_parents(run, step, [seed_of(run)], "seed/1", "")
+        order = in_turn(run, draws, number, step)
+        size = set_size(run, draws, number, step)
+        rolled, shown = await bootstrapped(run, teacher, order, size, step)
+        rest = labels_of(run, [item for item in order if item.id not in dict(shown)])
+        count = max(0, settings.max_labelled - len(shown))
+        others = draws.sample(list(rest), count, step.step, "labels")
+        examples = [*shown, *((id, rest[id]) for id in others)]
+        words = (
+            f"{len(shown)} of {len(rolled)} that the teacher was asked, {len(others)} labels"
+        )
+        patch = as_patch(examples, words, [rollout.item.id for rollout in rolled])
+        tried = build(run, state, step, run.seed_skill, patch)
+        state = await judge(run, state, tried)
+        yield state
+
+
+def labels_only(run: Run, draws: Draws) -> list[tuple[str, str]]:
+    """Return the demonstrations of the labels-only document: (item id, text)."""
+    known = labels_of(run, run.train)
+    most = run.params.methods.bootstrap.max_labelled
+    return [(id, known[id]) for id in draws.sample(list(known), most, 1, "labels")]
+
+
+def labels_of(run: Run, items: Sequence[Item]) -> dict[str, str]:
+    """Return the worked example of each item that has one."""
+    found = {item.id: labelled(run.rollouts.env, item) for item in items}
+    return {id: text for id, text in found.items() if text is not None}
+
+
+def in_turn(run: Run, draws: Draws, number: int, step: Step) -> list[Item]:
+    """Return the train items in the order of set `number`: the first one's is the split's."""
+    ids = [item.id for item in run.train]
+    return run.train_items(tuple(draws.order(ids, step.step, "shuffle") if number else ids))
+
+
+def set_size(run: Run, draws: Draws, number: int, step: Step) -> int:
+    """Return how many demonstrations set `number` bootstraps at most."""
+    most = run.params.methods.bootstrap.max_bootstrapped
+    return 1 + draws.below(most, step.step, "size") if number and most else most
+
+
+async def bootstrapped(
+    run: Run, teacher: Teacher, order: Sequence[Item], size: int, step: Step
+) -> tuple[list[Rollout], list[tuple[str, str]]]:
+    """Put items to the teacher until `size` are solved; return its rollouts and what they show.
+
+    It stops in the order of the items, whatever order replies arrive in.
+    """
+    asked = [item for item in order if item.id not in teacher.known] if size else []
+    rolled: list[Rollout] = []
+    shown: list[tuple[str, str]] = []
+    async with aclosing(run.rollouts.in_order(asked, teacher.text)) as stream:
+        async for rollout in stream:
+            rolled.append(rollout)
+            text = demonstration(run, rollout)
+            if text is not None:
+                shown.append((rollout.item.id, text))
+            if len(shown) == size:
+                break
+    run.rollouts.require(rolled)
+    if rolled:
+        where = {"epoch": step.epoch, "step": step.step}
+        data = scored(rolled, teacher.text, "demonstrations", **where)
+        run.history.append("rollouts.scored", data)
+    return rolled, shown
+
+
+def demonstration(run: Run, rollout: Rollout) -> str | None:
+    """Return what a rollout shows, where it succeeded."""
+    hard, least = rollout.score.hard, run.params.reflect.success_threshold
+    if rollout.trajectory is None or hard is None or hard < least:
+        return None
+    return solved(run.rollouts.env, rollout.item, rollout.trajectory)

@@ -1,0 +1,117 @@
+"""What the steps of all rivals are made of, in the words of the main loop.
+
+choose_parents   which documents of the pool the step works on
+build            a recorded patch, all of it selected, applied to the parent: a candidate
+judge            the candidate against the newest version, on the selection split
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from skilltrail.core.canon import text_digest
+from skilltrail.method.evaluate_candidate import evaluate_candidate
+from skilltrail.method.loop import end_step, first_record, with_candidate
+from skilltrail.method.reflect import record_patch
+from skilltrail.method.run import Run, State
+from skilltrail.method.schedule import Step
+from skilltrail.method.update import Built, record_candidate, with_frontmatter
+from skilltrail.optimizers.protocol import StepRecord
+from skilltrail.skill.apply import TAG as APPLY
+from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.patch import Patch
+
+
+@dataclass(frozen=True)
+class Member:
+    """A document of the pool. `version` is None where it is none; see the event's fields."""
+
+    text: str
+    version: int | None = None
+    score: Fraction | None = None
+    weight: int | None = None
+
+    def to_json(self) -> dict[str, object]:
+        told = {"version": self.version, "weight": self.weight}
+        score = {} if self.score is None else {"score": float(self.score)}
+        known = {name: value for name, value in told.items() if value is not None}
+        return {"digest": text_digest(self.text), **known, **score}
+
+
+def seed_of(run: Run) -> Member:
+    """Return the seed skill as a member of the pool."""
+    return Member(run.seed_skill, 0)
+
+
+def choose_parents(
+    run: Run,
+    step: Step,
+    parents: Sequence[Member],
+    rule: str,
+    reason: str,
+    pool: Sequence[Member] = (),
+) -> None:
+    """Record which documents the step works on, and what they were chosen from."""
+    run.history.append(
+        "parents.chosen",
+        {
+            "epoch": step.epoch,
+            "step": step.step,
+            "parents": [one.to_json() for one in parents],
+            **({"pool": [one.to_json() for one in pool]} if pool else {}),
+            "rule": rule,
+            "reason": reason,
+        },
+    )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate on its way: as built, and the step's record so far."""
+
+    built: Built
+    record: StepRecord
+
+
+def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
+    """Record a patch and the candidate that all of it makes of `parent`."""
+    where = {"epoch": step.epoch, "step": step.step}
+    patch = record_patch(run, patch, **where)
+    run.history.append(
+        "edits.selected",
+        {
+            **where,
+            "patch": patch.id,
+            "budget": None,
+            "selected": [edit.id for edit in patch.edits],
+            "left_out": [],
+            "rule": "all/1",
+            "reason": "the patch is tried as a whole",
+            "reply": None,
+        },
+    )
+    candidate, frontmatter = with_frontmatter(
+        run, lambda *, frozen: apply_edits(parent, patch.edits, frozen=frozen)
+    )
+    built = record_candidate(
+        run,
+        state,
+        candidate,
+        epoch=step.epoch,
+        step=step.step,
+        patch=patch.id,
+        rule=APPLY,
+        frontmatter=frontmatter,
+    )
+    record = with_candidate(first_record(step, [patch]), patch, patch.edits, candidate.results)
+    return Tried(built, record)
+
+
+async def judge(run: Run, state: State, tried: Tried) -> State:
+    """Let the gate judge a candidate and end the step; one that nobody can use ends it too."""
+    if not tried.built.usable:
+        return end_step(run, state, tried.record, tried.built.reason)
+    state, record = await evaluate_candidate(run, state, tried.built, tried.record)
+    return end_step(run, state, record, "")

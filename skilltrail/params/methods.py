@@ -1,0 +1,81 @@
+"""Which method trains, what each reads, and where a training ends.
+
+Every method has a section of its own; what only others read is no part of a run's identity.
+Defaults are those of the papers and of the public packages, but for what docs/methods.md says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from skilltrail.params.knob import knob
+
+METHODS = ("skillopt", "bootstrap", "random_search")
+NEED_A_MODEL: tuple[str, ...] = ()
+
+# Knobs and sections that only some methods read; what is not named here, all read.
+READERS: Mapping[str, tuple[str, ...]] = {
+    "epochs": ("skillopt",),
+    "batch_size": ("skillopt",),
+    "accumulation": ("skillopt",),
+    "lr": ("skillopt",),
+    "lr_min": ("skillopt",),
+    "lr_schedule": ("skillopt",),
+    "lr_warmup": ("skillopt",),
+    "update_mode": ("skillopt",),
+    "patience": ("skillopt",),
+    "merge_batch_size": ("skillopt",),
+    "compaction": ("skillopt",),
+    "reflect.success_threshold": ("skillopt", "bootstrap"),
+    "reflect": ("skillopt",),
+    "optimizer": ("skillopt",),
+    "slow_update": ("skillopt",),
+    "meta_skill": ("skillopt",),
+    "skill_aware": ("skillopt",),
+    "methods.bootstrap": ("bootstrap",),
+    "methods.random_search": ("random_search",),
+}
+
+
+def reads(method: str, key: str) -> bool:
+    """Return whether a method reads a knob; the longest name that is listed decides."""
+    name = key
+    while name and name not in READERS:
+        name = name.rpartition(".")[0]
+    return not name or method in READERS[name]
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Where a training ends in good order; `budget` is the brake for emergencies."""
+
+    calls: int = knob(
+        0,
+        "Target calls of a training, recorded ones counted as if made; 0 = no end.",
+        low=0,
+        idle=0,
+    )
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Demonstrations (DSPy's BootstrapFewShotWithRandomSearch)."""
+
+    candidates: int = knob(16, "Random sets of demonstrations tried.", low=0)
+    max_bootstrapped: int = knob(4, "Most demonstrations that a rollout solved.", low=0)
+    max_labelled: int = knob(16, "Most demonstrations in all.", low=0)
+
+
+@dataclass(frozen=True)
+class RandomSearch:
+    """The honest floor: random lines and worked examples."""
+
+    candidates: int = knob(16, "Random documents tried.", low=1)
+    most_edits: int = knob(8, "Most lines and worked examples in one.", low=1)
+
+
+@dataclass(frozen=True)
+class Methods:
+    bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    random_search: RandomSearch = field(default_factory=RandomSearch)
