@@ -101,6 +101,32 @@ def test_a_run_without_any_words_is_missing(
     assert runs == 2
 
 
+@pytest.mark.parametrize("stop", ["tool_use", "pause_turn"])
+def test_a_run_that_ended_at_a_tool_call_leaves_no_draft_as_the_answer(
+    tmp_path: Path, stop: str
+) -> None:
+    """By its own account it ended well, with nothing to show."""
+    draft = assistant({"type": "text", "text": "Let me look."}, {"type": "tool_use", "id": "t"})
+    found, runs = run(tmp_path, "claude_exec", claude("", draft, stop_reason=stop), attempts=2)
+    assert isinstance(found, LostText)
+    assert runs == 2
+
+
+def test_a_run_says_in_several_words_that_it_did_not_end_well(tmp_path: Path) -> None:
+    events = claude("", assistant(GOLD), terminal_reason="aborted_streaming")
+    assert isinstance(run(tmp_path, "claude_exec", events)[0], ModelError)
+    events = claude("", assistant(GOLD), terminal_reason="max_turns")
+    found, _ = run(tmp_path, "claude_exec", events)
+    assert isinstance(found, Reply)
+    assert (found.text, found.finish) == ("", "out_of_turns")
+    events = claude(
+        "GOLD", assistant(GOLD), terminal_reason="completed", stop_reason="end_turn"
+    )
+    found, _ = run(tmp_path, "claude_exec", events)
+    assert isinstance(found, Reply)
+    assert found.text == "GOLD"
+
+
 @pytest.mark.parametrize(
     ("words", "kind"),
     [

@@ -51,6 +51,17 @@ FORMS = {
     "start and end of thinking": (
         f"<|START_THINKING|>{DRAFT}<|END_THINKING|><|START_RESPONSE|>GOLD<|END_RESPONSE|>"
     ),
+    "start and end of thinking and text": (
+        f"<|START_THINKING|>{DRAFT}<|END_THINKING|><|START_TEXT|>GOLD<|END_TEXT|>"
+    ),
+    "a lone end of thinking": f"{DRAFT}<|END_THINKING|><|START_TEXT|>GOLD",
+    "a lone end of thinking at the start": "<|END_THINKING|>GOLD",
+    "a lone end of thought": f"{DRAFT}\n<|end_of_thought|>GOLD",
+    "a block of reasoning content": f"<reasoning_content>{DRAFT}</reasoning_content>GOLD",
+    "a folded block": (
+        f'<details type="reasoning" done="true">\n<summary>Thought</summary>\n> {DRAFT}\n'
+        "</details>\nGOLD"
+    ),
     "a channel of thought": f"<|channel>thought\n{DRAFT}<channel|>GOLD",
     "an unused token": f"<unused94>thought\n{DRAFT}<unused95>GOLD",
     "words": f"Here is my thought process:\n{DRAFT}\n\nHere is my response:\nGOLD",
@@ -115,6 +126,7 @@ def test_reasoning_without_an_answer_is_no_text(form: str) -> None:
         "final answer: 4",
         " <answer>4</answer>\n",
         "[1] THINK",
+        "<details><summary>Steps</summary>\n4\n</details>\n4",
         "",
         "\n",
     ],

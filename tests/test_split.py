@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -415,6 +416,23 @@ def test_a_write_replaces_a_link_and_leaves_what_it_pointed_at(tmp_path: Path) -
     assert original.read_text(encoding="utf-8") == "old"
     assert link.read_bytes() == "new\né\n".encode()
     assert [path.name for path in link.parent.iterdir()] == ["file"]
+
+
+def test_what_is_written_to_a_pipe_or_a_device_goes_through_it(tmp_path: Path) -> None:
+    """As root a rename put a file in the place of /dev/null, for the whole machine."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomic(pipe, "a → b\n")
+    assert os.read(reader, 99).decode() == "a → b\n"
+    os.close(reader)
+    assert pipe.is_fifo()
+    terminal, device = os.openpty()
+    write_atomic(Path(os.ttyname(device)), "shown")
+    assert os.read(terminal, 99) == b"shown"
+    os.close(terminal)
+    os.close(device)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_rest(tmp_path: Path) -> None:

@@ -124,6 +124,16 @@ TOO_LONG = [
     "prompt too long; exceeded max context length by 4 tokens",
     "too many tokens: total number of tokens in the prompt cannot exceed 4081",
     "Request body too large for gpt-4o model. Max size: 8000 tokens.",
+    "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 "
+    "tokens. Please reduce the length of the messages.",
+    "Input tokens exceed the configured limit of 272000 tokens.",
+    "Prompt length 9001 is greater than max_seq_len 4096",
+    "the number of input tokens 9001 cannot exceed the total tokens limit 8192 for this model",
+    "Prompt has 9001 tokens, but the maximum is 8191",
+    "Input length 9001 exceeds maximum allowed token size 4096",
+    "the prompt exceeds max sequence length",
+    "max_tokens must be at least 1, got -504.",
+    "Requested generation length 10 is not possible! The provided prompt is 9001 tokens long",
 ]
 
 
@@ -150,6 +160,13 @@ def test_a_too_long_item_is_told_after_one_call(name: str, status: int | None) -
     [
         (429, {"message": "Too many tokens, please wait before trying again."}, RateLimited),
         (400, "ThrottlingException: Too many tokens, please wait", RateLimited),
+        (429, "Number of input tokens has exceeded your per-minute rate limit", RateLimited),
+        (
+            429,
+            "This would exceed your rate limit of 40,000 input tokens per minute",
+            RateLimited,
+        ),
+        (429, "Input tokens exceed the limit of 40000 tokens per minute", RateLimited),
         (200, {"error": {"message": "server is overloaded"}}, RateLimited),
         (500, {"error": {"message": "context deadline exceeded"}}, Transient),
         (500, {"error": "CUDA out of memory"}, Transient),

@@ -47,12 +47,17 @@ def write_atomic(path: Path, text: str | bytes, *, synced: bool = True) -> None:
 
     A link at `path` is replaced and never written through, so a cached original stays whole.
     What killed writers of `path` left beside it goes. Not `synced`: a power cut may leave the
-    older text, for figures that are written often.
+    older text, for figures that are written often. A device or a pipe (`/dev/null`) is written
+    to: put in its place, a file would take it from the whole machine.
 
     Raises:
         SkilltrailError: the file cannot be written (folder, permissions, space); what stood
             at `path` before is unchanged.
     """
+    if _is_stream(path):
+        with writing(path), path.open("ab") as stream:
+            stream.write(text.encode("utf-8") if isinstance(text, str) else text)
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,6 +73,11 @@ def write_atomic(path: Path, text: str | bytes, *, synced: bool = True) -> None:
                 temporary.unlink(missing_ok=True)
         if synced:
             _sync_folder(path.parent)
+
+
+def _is_stream(path: Path) -> bool:
+    """True for what is no file, and for names of open ones (`/dev/stdout`)."""
+    return path.is_char_device() or path.is_fifo() or path.absolute().parts[1:2] == ("dev",)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -13,7 +13,7 @@ import re
 from skilltrail.core.canon import value_of
 
 _NAME = (
-    r"(?:\w+[:_-])?(?:think|thinking|thoughts?|reasoning|scratchpad|cot"
+    r"(?:(?!end[_-])\w+[:_-])?(?:think|thinking|thoughts?|reasoning(?:_content)?|scratchpad|cot"
     r"|chain[_-]of[_-]thought|inner[_-]monologue)"
 )
 _OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\] | ◁think▷
@@ -22,7 +22,8 @@ _OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\]
 _CLOSE = rf"""(?: <\|?/{_NAME}\s*\|?> | \[/(?:THINK|THINKING|REASONING)\] | ◁/think▷
     | <\|end_of_(?:thought|thinking|reasoning)\|> | <\|END_THINKING\|>
     | <\|inner_suffix\|> | <unused95> | <channel\|> )"""
-_FLAGS = re.DOTALL | re.IGNORECASE | re.MULTILINE | re.VERBOSE
+_DOTTED = re.DOTALL | re.IGNORECASE | re.MULTILINE
+_FLAGS = _DOTTED | re.VERBOSE
 _OPENING = re.compile(_OPEN, _FLAGS)
 # A block begins a line; one that is never closed reaches to the end.
 _BLOCK = re.compile(rf"^[ \t]*{_OPEN}.*?(?:{_CLOSE}|\Z)\s*", _FLAGS)
@@ -33,9 +34,11 @@ _IN_WORDS = re.compile(
     | here\ are\ my\ reasoning\ steps: .*? \[BEGIN\ FINAL\ RESPONSE\] )\s*""",
     _FLAGS,
 )
+# As a chat interface passes it on; of itself the tag is Markdown like any other.
+_FOLDED = re.compile(r"^[ \t]*<details type=.reasoning.[^<>]*>.*?</details>\s*", _DOTTED)
 # What models that reason put around the answer itself.
 _WRAPPING = re.compile(
-    r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:start|end)_response)\|>"
+    r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:start|end)_(?:response|text))\|>"
     r"|\A\s*<(?:response|output)>|</(?:response|output)>\s*\Z|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
 )
@@ -55,7 +58,7 @@ def final_answer(text: str) -> tuple[str, bool]:
     bare = _HARMONY_BARE.match(answer)
     if bare is not None:
         answer, found = answer[bare.end() :].partition("assistantfinal")[2], True
-    for block in (_IN_WORDS, _BLOCK):
+    for block in (_IN_WORDS, _FOLDED, _BLOCK):
         answer, count = block.subn("", answer)
         found = found or count > 0
     end = _lone_closing(answer)

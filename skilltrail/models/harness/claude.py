@@ -47,6 +47,8 @@ _SCRUB = {"CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1"}
 _SANDBOX_PROGRAMS = ("bwrap", "socat")
 _KEY_VARIABLE = "ANTHROPIC_API_KEY"
 _SYNTHETIC = "<synthetic>"
+# The model asked for a tool, or for time, and nobody answered: what it said before is a draft.
+_UNFINISHED = ("tool", "broken")
 BARE = "danger-full-access"
 
 
@@ -230,17 +232,19 @@ def read_claude(endpoint: Endpoint, finished: Finished) -> Reply:
     end = ended(result.get("stop_reason"))
     odd = () if isinstance(result.get("result"), str) else ("a result",)
     reply = Reply(
-        _text(result, told.text),
+        _text(result, "" if end in _UNFINISHED else told.text),
         end if end in ("length", "refusal") else "stop",
         model=told.model,
         usage=message_usage(used),
         extra=told.skipped.beside(list(told.actions.values())),
         blocks=(*told.blocks, *odd),
     )
-    if result.get("subtype") == "error_max_turns":
+    why = text_of(result.get("terminal_reason"))
+    if result.get("subtype") == "error_max_turns" or why == "max_turns":
         return replace(reply, text="", finish="out_of_turns")
     unused = count(used, "input_tokens") == count(used, "output_tokens") == 0
     failed = result.get("is_error") or text_of(result.get("subtype")).startswith("error")
+    failed = failed or why.startswith(("aborted", "api_error"))
     if finished.code != 0 or failed or unused or told.model == _SYNTHETIC:
         said = words_of(result.get("result"), result.get("errors"), finished.stderr, told.text)
         raise failure(endpoint, finished.code, said, count(result, "api_error_status"))
