@@ -17,7 +17,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from skilltrail.core.canon import canonical
-from skilltrail.runtime.evaluation import main as evaluate
+from stages.evaluate import main as evaluate
 from stages.report import main as report
 from stages.split import main as split
 from stages.train import main as train

@@ -22,7 +22,7 @@ from skilltrail.history.git.commits import commits_of
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
-from skilltrail.runtime.evaluation import main as evaluate
+from stages.evaluate import main as evaluate
 
 TARGET = {"backend": "openai", "api": "chat", "model": "m", "provider": "lab", "max_tokens": 32}
 ASKED = ("evaluate", "--skill", "seed", "--skill", "best", "--split", "test")

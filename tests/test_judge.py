@@ -28,10 +28,10 @@ from skilltrail.models.protocol import Reply
 from skilltrail.models.registry import open_model
 from skilltrail.report.book.trust import trust_rows
 from skilltrail.runtime.call_estimate import Size
-from skilltrail.runtime.evaluation import main as evaluate
 from skilltrail.runtime.workspace import load_params
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.result import Level
+from stages.evaluate import main as evaluate
 from stages.split import main as split
 from stages.train import main as train
 from tests.fault_server import Answer, Call, Fault, FaultServer

@@ -17,8 +17,8 @@ from skilltrail.core.errors import ParamError, UsageError
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import gain_interval, share_interval
 from skilltrail.params.read import params_of
-from skilltrail.runtime.evaluation import main as evaluate
 from skilltrail.runtime.evaluation.transfer import target_named
+from stages.evaluate import main as evaluate
 from tests.fault_server import Answer, Call, FaultServer
 from tests.model_world import Learner, project, run_stages, set_params
 from tests.toy_world import ToyParams

@@ -64,6 +64,8 @@ class Score:
 
 
 def _number(value: object) -> float:
+    if type(value) is float:  # nearly always, and asking for `Real` takes long
+        return value
     if not isinstance(value, Real):
         raise InvalidScore(f"a score is a number in [0, 1], found {value!r:.80}")
     return float(value)

@@ -29,7 +29,6 @@ from skilltrail.core.stats import sign_flip_p
 
 RULES = ("strict", "paired", "no_regression", "none")
 ORDER = "gate_order/1"
-NOTHING_LOST: Mapping[str, Fraction] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ def gate_order(
     selection: Sequence[str],
     current: Mapping[str, Score],
     rule: GateRule,
-    shortfall: Mapping[str, Fraction] = NOTHING_LOST,
+    shortfall: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[str]:
     """Return the ids of the selection split in the order in which a candidate is judged.
 
@@ -148,11 +147,13 @@ def gate_order(
     if rule.rule == "none":
         return list(selection)
     sign = -1 if rule.rule == "no_regression" else 1
+    values = {id: rule.value(current[id]) for id in selection}
 
-    def rank(id: str) -> tuple[Fraction, Fraction]:
-        value = rule.value(current[id])
-        now = sign * (Fraction(0) if value is None else value)
-        return now, -shortfall.get(id, Fraction(0))
+    def rank(id: str) -> tuple[float, Fraction, float, Fraction]:
+        # Floats never part two fractions wrongly, and are compared in no time.
+        found, lost = values[id], -shortfall.get(id, Fraction(0))
+        value = Fraction(0) if found is None else sign * found
+        return float(value), value, float(lost), lost
 
     return sorted(selection, key=rank)
 
@@ -174,27 +175,23 @@ class Gate:
         self.shorter = rule.prefer_shorter and tokens_after < tokens_before
         self._before = {id: rule.value(current[id]) for id in order}
         self._open = {id: value for id, value in self._before.items() if value is not None}
-        # What the items not yet judged could add at most, if all of them came out perfect.
-        self._hope = sum((1 - value for value in self._open.values()), Fraction(0))
-        self._gain = Fraction(0)
+        # The gain if all items not yet judged came out perfect.
+        self._most = len(self._open) - sum(self._open.values(), Fraction(0))
         self._current = current
-        self._soft_gain = Fraction(0)
         self._pairs: list[tuple[str, Fraction]] = []
-        self._judged: list[str] = []
+        self._judged: dict[str, Score] = {}
 
     def add(self, score: Score) -> bool:
         """Take the score of the next item; return True when no further item can matter."""
         id = self.order[len(self._judged)]
-        self._judged.append(id)
+        self._judged[id] = score
         before, after = self._before[id], self.rule.value(score)
-        if before is not None:
-            self._hope -= 1 - before
-        if after is None:
-            self._open.pop(id, None)
-        elif before is not None:
+        if before is not None and after is None:
+            self._open.pop(id)
+            self._most -= 1 - before
+        elif before is not None and after is not None:
             self._pairs.append((id, after - before))
-            self._gain += after - before
-            self._soft_gain += _soft(score) - _soft(self._current[id])
+            self._most -= 1 - after
         return self._lost_for_sure()
 
     def _lost_for_sure(self) -> bool:
@@ -209,8 +206,7 @@ class Gate:
             return False
         if rule.rule == "no_regression" and self._regressed():
             return True
-        best = self._gain + self._hope
-        return best < 0 or (best == 0 and not self.shorter)
+        return self._most < 0 or (self._most == 0 and not self.shorter)
 
     def _pairs_needed(self) -> int:
         return math.ceil(exact(self.rule.min_coverage) * len(self.order))
@@ -225,7 +221,7 @@ class Gate:
         # Items scored under both skills and those still open: what both means are over.
         compared = len(self._open)
         before = exact_mean(self._open.values())
-        after = None if before is None else before + (self._gain + self._hope) / compared
+        after = None if before is None else before + self._most / compared
         return Verdict(
             verdict=word,
             reason=reason,
@@ -255,10 +251,13 @@ class Gate:
             return "rejected", "regressed: " + ", ".join(regressed), None
         if stopped:
             return "rejected", "cannot win any more" + self._coarse(), None
-        if self._gain < 0:
+        gain = self._gain()
+        if gain < 0:
             return "rejected", "mean lower", None
-        if self._gain == 0:
-            return self._tie()
+        if gain == 0 and self.shorter:
+            return "accepted", "shorter", None
+        if gain == 0:
+            return "rejected", "mean equal" + self._coarse(), None
         if rule.rule != "paired":
             return "accepted", "mean higher", None
         p = sign_flip_p([d for _, d in self._pairs])
@@ -266,19 +265,18 @@ class Gate:
             return "accepted", f"mean higher, p={p:.3g}", p
         return "indecisive", f"mean higher, but p={p:.3g} > {rule.alpha:g}", p
 
-    def _tie(self) -> tuple[str, str, float | None]:
-        if self.shorter:
-            return "accepted", "shorter", None
-        return "rejected", "mean equal" + self._coarse(), None
-
     def _coarse(self) -> str:
         """Say so when the hard metric hides a gain that the soft one shows."""
-        hidden = self.rule.metric == "hard" and self._gain == 0 and self._soft_gain > 0
+        hidden = self.rule.metric == "hard" and self._gain() == 0 and self._soft_gain() > 0
         return "; soft scores rose: metric too coarse" if hidden else ""
 
+    def _gain(self) -> Fraction:
+        return sum((d for _, d in self._pairs), Fraction(0))
 
-def _soft(score: Score) -> Fraction:
-    return Fraction(0) if score.soft is None else exact(score.soft)
+    def _soft_gain(self) -> Fraction:
+        value = GateRule(metric="soft").value
+        pairs = ((value(self._current[id]), value(now)) for id, now in self._judged.items())
+        return sum((b - a for a, b in pairs if a is not None and b is not None), Fraction(0))
 
 
 def judge_all(

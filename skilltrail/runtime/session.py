@@ -15,13 +15,15 @@ from typing import Any
 from skilltrail.core.served import Served, in_words, served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
-from skilltrail.method.rollout import Counter, Rollouts
+from skilltrail.method.rollout import Rollouts
 from skilltrail.models.client.prices import cost_usd, price_of
 from skilltrail.models.environ import redactor
 from skilltrail.models.judge import Judge, read_rubric
 from skilltrail.models.protocol import Model, Reply
 from skilltrail.models.registry import key_env_of, open_model, warning_of
 from skilltrail.params.fields import Params
+from skilltrail.params.model_options import RoleOptions
+from skilltrail.runtime.call_estimate import transfer_role
 from skilltrail.runtime.console import say
 from skilltrail.runtime.preflight import refuse_left_behind
 from skilltrail.runtime.progress import Progress
@@ -49,16 +51,32 @@ class Session:
     accounts: Accounts = field(default_factory=Accounts)
     served: dict[str, list[tuple[Served, bool]]] = field(default_factory=dict)
 
-    def rollouts(
-        self, gaps: str = "", target: Model | None = None, counter: Counter | None = None
-    ) -> Rollouts:
-        """Return the door to rollouts; `gaps` names the run, see `Rollouts`. Another target
-        than the session's has a counter of its own."""
+    def rollouts(self, gaps: str = "") -> Rollouts:
+        """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
+        return self._door(gaps, self.target, "target", self.params.target)
+
+    @asynccontextmanager
+    async def rollouts_on(
+        self, name: str, options: RoleOptions, gaps: str = ""
+    ) -> AsyncIterator[Rollouts]:
+        """Open another target and yield the door to rollouts on it.
+
+        Raises:
+            ParamError, ModelConfigError: the target cannot be opened.
+        """
+        role = transfer_role(name)
+        target = open_model(role, options, account=self.accounts.of(role))
+        try:
+            yield self._door(gaps, target, role, options)
+        finally:
+            await target.close()
+
+    def _door(self, gaps: str, target: Model, role: str, options: RoleOptions) -> Rollouts:
         return Rollouts(
             self.env,
-            self.target if target is None else target,
+            target,
             self.store,
-            self if counter is None else counter,
+            RolloutCounter(self, role, options),
             gaps=gaps,
             min_coverage=self.params.gate.min_coverage if gaps else 1.0,
             judge=self.judge,
@@ -74,25 +92,14 @@ class Session:
         count = self.count_judgement
         return Judge(self.judge_model, rubric, asked.threshold, self.store, count)
 
-    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
-        """Count one finished rollout of the target."""
-        if trajectory is None:
-            self.meter.failed("target")
-        elif reused:
-            self.meter.reused("target", trajectory.usage)
-        else:
-            self.meter.made("target", trajectory.usage, self.cost("target", trajectory.usage))
-        if trajectory is not None:
-            self.saw("target", trajectory.served, reused=reused)
-        self.progress.rollout()
-
     def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
         """Count one reply of the optimizer, or of another role but the target."""
         self.saw(role, served_by({"reply": reply.to_json()}), reused=reused)
         if reused:
             self.meter.reused(role, reply.usage)
         else:
-            self.meter.made(role, reply.usage, self.cost(role, reply.usage))
+            price = price_of(role, getattr(self.params, role))
+            self.meter.made(role, reply.usage, cost_usd(price, reply.usage))
 
     def count_judgement(self, reply: Reply | None, *, reused: bool) -> None:
         """Count one reply of the judge; None is a failed call."""
@@ -100,10 +107,6 @@ class Session:
             self.meter.failed("judge")
         else:
             self.count_reply(reply, reused=reused, role="judge")
-
-    def cost(self, role: str, usage: Mapping[str, int]) -> float | None:
-        """Return the US dollars that a call of `role` cost, None where nobody knows."""
-        return cost_usd(price_of(role, getattr(self.params, role)), usage)
 
     def saw(self, role: str, served: Iterable[Served], *, reused: bool) -> None:
         """Note who gave a reply of `role`."""
@@ -122,6 +125,29 @@ class Session:
     def report(self, kind: str, details: Mapping[str, Any]) -> None:
         """Write what is not an event to the operations log."""
         self.ops.write(kind, **details)
+
+
+@dataclass(frozen=True)
+class RolloutCounter:
+    """Counts rollouts on a target, at that target's own price."""
+
+    session: Session
+    role: str
+    options: RoleOptions
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
+        """Count one finished rollout; None is a failed one."""
+        meter = self.session.meter
+        if trajectory is None:
+            meter.failed("target")
+        else:
+            self.session.saw(self.role, trajectory.served, reused=reused)
+            if reused:
+                meter.reused("target", trajectory.usage)
+            else:
+                cost = cost_usd(price_of(self.role, self.options), trajectory.usage)
+                meter.made("target", trajectory.usage, cost)
+        self.session.progress.rollout()
 
 
 def key_names(params: Params) -> list[str]:

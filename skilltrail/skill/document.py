@@ -25,6 +25,7 @@ REGIONS = ("slow_update", "appendix")
 BOM = "\ufeff"
 _MOST_REGIONS = 4  # each is read anew; a second one of a name is a fault already
 
+_FENCE = re.compile("```|~~~")
 _MARKER = re.compile(r"<!-- (SLOW_UPDATE|APPENDIX)_(START|END) -->")
 _MARKER_LIKE = re.compile(
     r"<!--\s*((?:SLOW_UPDATE|APPENDIX)_(?:START|END))\s*-->", re.IGNORECASE
@@ -181,11 +182,15 @@ def _regions(lines: list[str]) -> tuple[tuple[Region, ...], tuple[Block, ...]]:
     marks = [(number, found) for number, line in enumerate(lines) if (found := marker(line))]
     ends = {name: [n for n, found in marks if found == (name, "END")] for name in REGIONS}
     regions: list[Region] = []
-    blocks = scan(view)
-    fenced = _fenced(blocks)
+    first = next((n for n, line in enumerate(view) if _FENCE.search(line)), len(view))
+    blocks: tuple[Block, ...] | None = None  # read where they decide, since it takes long
     for number, (name, which) in marks:
-        if which != "START" or (regions and number < regions[-1].end) or number in fenced:
+        if which != "START" or (regions and number < regions[-1].end):
             continue
+        if number > first:
+            blocks = scan(view) if blocks is None else blocks
+            if number in _fenced(blocks):
+                continue
         at = bisect_right(ends[name], number)
         if at == len(ends[name]) or len(regions) == _MOST_REGIONS:
             continue
@@ -193,9 +198,8 @@ def _regions(lines: list[str]) -> tuple[tuple[Region, ...], tuple[Block, ...]]:
         regions.append(Region(name, number, end + 1))
         view[number : end + 1] = ["<!-- -->"] * (end + 1 - number)
         # A region may hold anything, so what follows it is read again without it.
-        blocks = scan(view)
-        fenced = _fenced(blocks)
-    return tuple(regions), blocks
+        blocks = None
+    return tuple(regions), scan(view) if blocks is None else blocks
 
 
 def _fenced(blocks: Sequence[Block]) -> frozenset[int]:

@@ -151,7 +151,7 @@ def gaps_of(evidence: Evidence, *, evaluated: bool = False) -> str:
     """Return the name under which the gaps of the run, or of its evaluation, are kept."""
     if evidence.params.gate.min_coverage == 1:
         return ""  # there are none
-    return gaps_after(evidence.training.events[-1]) if evaluated else run_name(evidence)
+    return gaps_after(evidence.training.events[-1].id) if evaluated else run_name(evidence)
 
 
 def run_name(evidence: Evidence) -> str:

@@ -18,8 +18,9 @@ from skilltrail.history.log.log import read_log
 from skilltrail.history.log.words import score
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, say, table
-from skilltrail.runtime.evaluation import evaluate_skills, items_of
-from skilltrail.runtime.evaluation.log import Asked, open_log, openings_before
+from skilltrail.runtime.evaluation import evaluate as measured
+from skilltrail.runtime.evaluation import items_of
+from skilltrail.runtime.evaluation.log import Asked, openings_before
 from skilltrail.runtime.evaluation.named_skill import named_skill
 from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.runtime.session import open_session
@@ -79,6 +80,7 @@ async def _measure(
         log = workspace / EVENTS
         training = read_log(log) if log.exists() else []
         asked = Asked(
+            training,
             split,
             items_of(workspace, split),
             [named_skill(workspace, name) for name in names],
@@ -87,9 +89,7 @@ async def _measure(
         )
         if asked.unseals:
             say("the test split is opened: this is recorded in the history of the run")
-        async with open_log(session, asked, training) as recorder:
-            await evaluate_skills(session, asked, recorder)
-        rows += rows_of(recorder.events)
+        rows += rows_of(await measured(session, asked))
 
 
 def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:

@@ -1,13 +1,8 @@
-"""The `evaluate` stage: open the test split once and measure seed, best and last skill on it.
+"""Evaluation: skills measured on a split, item by item against the first of them.
 
-    in    skills/events.jsonl, data/splits, data/rollouts/test (if any)
-    out   reports/out/evaluation.jsonl, data/rollouts/test
-
-`evaluate.skills` and `evaluate.split` choose otherwise. On each of `evaluate.targets` the same
-skills do the same items, to see what of the gain carries over (see `transfer`).
-
-Skills are compared item by item with the seed skill; a gain comes with its 95 % interval. The
-training log is never touched. `evaluate.enabled: false` keeps the test split sealed.
+A gain comes with its 95 % interval. On each further target the same skills do the same items,
+to see what of the gain carries over (see `transfer`). The training log is never touched. The
+page of the pipeline's evaluation is `stages/evaluate.py`; `skilltrail evaluate` makes others.
 """
 
 from __future__ import annotations
@@ -20,7 +15,7 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
-from skilltrail.core.layout import EVALUATION, EVENTS
+from skilltrail.core.layout import EVALUATION
 from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
 from skilltrail.core.trajectory import Trajectory
@@ -28,81 +23,66 @@ from skilltrail.data.splits import read_split
 from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import read_log
-from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
 from skilltrail.runtime.evaluation.log import Asked, open_log
 from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
-from skilltrail.runtime.evaluation.transfer import open_rollouts, transfer_ratio
+from skilltrail.runtime.evaluation.transfer import transfer_ratio
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, facts_named
-from skilltrail.runtime.session import Session, open_session
-from skilltrail.store.exports import export_shards, import_shards
+from skilltrail.runtime.session import Session
+from skilltrail.store.exports import export_shards
 
 
-async def main() -> None:
-    """Measure the skills of the training log on the test split and write the outputs."""
-    async with open_session("evaluate") as session:
-        workspace = session.place.workspace
-        export = workspace / TEST_ROLLOUTS
-        training = read_log(workspace / EVENTS)
-        session.meter.belongs_to(training[-1].id)
-        if not session.params.evaluate.enabled:
-            write_atomic(workspace / EVALUATION, "")
-            export_shards(session.store, set(), export)
-            return
-        import_shards(session.store, export)
-        wanted = session.params.evaluate
-        asked = Asked(
-            wanted.split,
-            items_of(workspace, wanted.split),
-            [named_skill(workspace, name) for name in wanted.skills] or skills_of(training),
-            wanted.roles,
-        )
-        gaps = gaps_after(training[-1])
-        session.accounts.keep_in(session.place.state / "spent" / f"{gaps}.jsonl")
-        async with open_log(session, asked, training) as recorder:
-            await evaluate_skills(session, asked, recorder, gaps)
-        write_atomic(workspace / EVALUATION, recorder.path.read_text(encoding="utf-8"))
-        export_shards(session.store, facts_named(recorder.events, gaps), export)
+def asked_by_params(session: Session, training: Sequence[Event]) -> Asked:
+    """Return what the pipeline measures of a training log."""
+    workspace, wanted = session.place.workspace, session.params.evaluate
+    named = [named_skill(workspace, name) for name in wanted.skills]
+    skills = named if named else skills_of(training)
+    items = items_of(workspace, wanted.split)
+    return Asked(training, wanted.split, items, skills, wanted.roles)
 
 
-async def evaluate_skills(
-    session: Session, asked: Asked, recorder: Recorder, gaps: str = ""
-) -> None:
-    """Measure what is asked for, on the target trained on and on the further ones.
-
-    `gaps` names the evaluation where it may go on without items, see `Rollouts`.
-    """
+async def evaluate(session: Session, asked: Asked) -> list[Event]:
+    """Measure what is asked for, on the target trained on and on the further ones."""
     rule, items, skills = gate_rule(session.params), asked.items, asked.skills
+    gaps = ""
+    if asked.opened_before is None:
+        gaps = gaps_after(asked.training[-1].id)
+        session.accounts.keep_in(session.place.state / "spent" / f"{gaps}.jsonl")
     session.progress.expect(len(items) * len(skills) * (1 + len(asked.targets)))
-    note_opening(session, asked)
-    home = await measure(
-        session.rollouts(gaps), rule, items, skills, recorder, asked.split, asked.opened_before
-    )
-    for name, options in asked.targets.items():
-        async with open_rollouts(session, name, options, gaps) as rollouts:
-            await transfer(name, rollouts, rule, home, skills, recorder, asked.split)
-    recorder.finish()
+    async with open_log(session, asked) as recorder:
+        if asked.unseals:
+            names = [skill.name for skill in skills]
+            session.ops.write("test.opened", items=len(items), skills=names)
+        home, split = session.rollouts(gaps), asked.split
+        done = await measure(home, rule, items, skills, recorder, split, asked.opened_before)
+        for name, options in asked.targets.items():
+            async with session.rollouts_on(name, options, gaps) as there:
+                await transfer(name, there, rule, done, skills, recorder, split)
+        recorder.finish()
+    return recorder.events
 
 
-def gaps_after(last: Event) -> str:
-    """Return the name of the gaps in an evaluation of the training that ends with `last`."""
-    return f"evaluate-{last.id[:16]}"
+def write_outputs(session: Session, events: Sequence[Event]) -> None:
+    """Write what DVC tracks: the log, which is empty where the split was left sealed, and the
+    rollouts that it rests on."""
+    workspace = session.place.workspace
+    lines = "".join(f"{event.line.decode()}\n" for event in events)
+    write_atomic(workspace / EVALUATION, lines)
+    named = facts_named(events, gaps_after(events[0].prev)) if events else set()
+    export_shards(session.store, named, workspace / TEST_ROLLOUTS)
+
+
+def gaps_after(run: str | None) -> str:
+    """Return the name of the gaps in an evaluation of the training that ends with `run`."""
+    return "" if run is None else f"evaluate-{run[:16]}"
 
 
 def items_of(workspace: Path, split: str) -> list[Item]:
     """Return the frozen items of a split; `all` are those of all three."""
     names = SPLITS if split == "all" else (split,)
     return [item for name in names for item in read_split(workspace, name)]
-
-
-def note_opening(session: Session, asked: Asked) -> None:
-    """Write to the operations log that the test split is opened, if it is."""
-    if asked.unseals:
-        names = [skill.name for skill in asked.skills]
-        session.ops.write("test.opened", items=len(asked.items), skills=names)
 
 
 async def measure(

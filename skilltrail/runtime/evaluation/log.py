@@ -37,11 +37,13 @@ class Asked:
     """What is to be measured.
 
     Attributes:
+        training: the log that the evaluation goes on from; empty where there is none.
         targets: further targets by name.
         opened_before: how many openings of the test split stood on record for the run when a
             person asked for this one; None in the pipeline.
     """
 
+    training: Sequence[Event]
     split: str
     items: Sequence[Item]
     skills: Sequence[NamedSkill]
@@ -54,10 +56,9 @@ class Asked:
 
 
 @asynccontextmanager
-async def open_log(
-    session: Session, asked: Asked, training: Sequence[Event]
-) -> AsyncIterator[Recorder]:
+async def open_log(session: Session, asked: Asked) -> AsyncIterator[Recorder]:
     """Open the log of an evaluation; one process at a time has it."""
+    training = asked.training
     last = training[-1] if training else None
     path = _path(session.place.root, last, _digest(session, asked))
 

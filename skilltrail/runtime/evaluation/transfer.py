@@ -12,63 +12,17 @@ absent when the gain on the training target is not clear of 0: any share would t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.share import share_of
-from skilltrail.core.trajectory import Trajectory
 from skilltrail.method.gate import GateRule
-from skilltrail.method.rollout import Rollout, Rollouts
-from skilltrail.models.client.prices import cost_usd, price_of
-from skilltrail.models.registry import open_model
+from skilltrail.method.rollout import Rollout
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.runtime.session import Session
 
 GGUF = ".gguf"
-
-
-@dataclass(frozen=True)
-class TargetCounter:
-    """Counts rollouts on another target at that target's own price."""
-
-    session: Session
-    role: str
-    options: RoleOptions
-
-    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None:
-        meter = self.session.meter
-        if trajectory is None:
-            meter.failed("target")
-        elif reused:
-            meter.reused("target", trajectory.usage)
-        else:
-            cost = cost_usd(price_of(self.role, self.options), trajectory.usage)
-            meter.made("target", trajectory.usage, cost)
-        if trajectory is not None:
-            self.session.saw(self.role, trajectory.served, reused=reused)
-        self.session.progress.rollout()
-
-
-@asynccontextmanager
-async def open_rollouts(
-    session: Session, name: str, options: RoleOptions, gaps: str = ""
-) -> AsyncIterator[Rollouts]:
-    """Open another target and yield the door to rollouts on it; `gaps` as in `Rollouts`.
-
-    Raises:
-        ParamError, ModelConfigError: the target cannot be opened.
-    """
-    role = f"evaluate.targets.{name}"
-    target = open_model(role, options, account=session.accounts.of(role))
-    try:
-        counter = TargetCounter(session, role, options)
-        yield session.rollouts(gaps, target, counter)
-    finally:
-        await target.close()
 
 
 def target_named(params: Params, name: str) -> RoleOptions:
