@@ -198,6 +198,7 @@ AXES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     },
     "meta skill": {"off": {}, "on": META},
     "judge": {"off": {}, "on": {"judged": True}},
+    "proposals": {"help": {}, "stall": {"optimizer": "stubborn"}},
     "schedule": {
         "constant": {},
         "linear": {"lr_schedule": "linear", "lr": 3},
@@ -266,10 +267,29 @@ def test_a_run_in_any_pair_of_modes_is_checked_whole_at_every_level(
     for axis, value in row.items():
         settings |= AXES[axis][value]
     judged = settings.pop("judged", False)
-    write_project(tmp_path, server.url, settings, judged=judged)
+    optimizer = settings.pop("optimizer", "optimizer")
+    write_project(tmp_path, server.url, settings, judged=judged, optimizer=optimizer)
     run_stages(tmp_path, monkeypatch)
     found = verified(tmp_path)
     assert [str(fault) for fault in found.faults] == []
     assert [(r.rule, r.check.note) for r in found.rows if not r.check.whole] == []
     assert {r.rule for r in found.rows} >= {"training again", "evaluation again", "objects"}
+    assert found.exit_code() == 0
+
+
+def test_a_stalled_epoch_asks_for_guidance_costs_no_target_call_and_is_checked_whole(
+    server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_project(tmp_path, server.url, SLOW | META | {"epochs": 3}, optimizer="stubborn")
+    run_stages(tmp_path, monkeypatch)
+    events = reread((tmp_path / "skills" / "events.jsonl").read_bytes().split(b"\n")[:-1])
+    compared = [e.data for e in events if e.type == "slow_update.compared"]
+    proposed = {e.data["epoch"] for e in events if e.type == "slow_update.proposed"}
+    rolled = [e.data for e in events if e.type == "rollouts.scored"]
+    stalled = {data["epoch"] for data in compared if data["rule"] == "recorded/1"}
+    assert stalled & proposed
+    for data in rolled:
+        assert data["purpose"] != "slow_update" or data["epoch"] not in stalled
+    found = verified(tmp_path)
+    assert [str(fault) for fault in found.faults] == []
     assert found.exit_code() == 0

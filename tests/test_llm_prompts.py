@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,8 @@ from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.skill.fence import clip, fence_for, fenced
 
 TEMPLATES = Path(prompts.__file__).with_name("templates")
-NAMES = sorted(p.name[:-3] for p in TEMPLATES.iterdir() if p.name.endswith(".md"))
+FILES = sorted(TEMPLATES.glob("*/*.md"))
+NAMES = sorted(path.stem for path in FILES)
 WHOLE = [
     name for name in NAMES if not name.startswith("_") and name not in ("correction", "cut")
 ]
@@ -30,6 +32,11 @@ def test_each_prompt_has_both_texts_an_example_and_no_hole(name: str) -> None:
     assert '{"reasoning"' in prompt.system
     assert "exactly one JSON object" in prompt.system
     assert "{{" not in prompt.system + prompt.user
+
+
+def test_a_prompt_has_one_place_and_no_folder_is_crowded() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    assert max(Counter(path.parent for path in FILES).values()) <= 20
 
 
 def test_every_analyst_merger_and_mode_has_its_own_prompt() -> None:
@@ -51,12 +58,9 @@ def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
 
 
 def test_an_environment_replaces_a_prompt_or_a_part_by_file_name(tmp_path: Path) -> None:
-    for path in TEMPLATES.iterdir():
-        if path.name.endswith(".md"):
-            write(
-                tmp_path / "optimizers/llm/templates" / path.name,
-                path.read_text(encoding="utf-8"),
-            )
+    for path in FILES:
+        place = tmp_path / "optimizers/llm/templates" / path.relative_to(TEMPLATES)
+        write(place, path.read_text(encoding="utf-8"))
     write(tmp_path / "envs" / "mine" / "prompts" / "_document.md", "OURS\n")
     write(tmp_path / "envs" / "mine" / "prompts" / "rewrite.md", "Hi {{skil}}\n")
     values = dict.fromkeys(Prompts().values("budget"), "-")

@@ -75,15 +75,36 @@ def test_failure_only_leaves_the_success_analyst_out() -> None:
 
 
 def test_the_analyst_is_told_budget_size_memory_and_past() -> None:
-    edit = Edit("append", content="- Be careful.", id="9.0")
+    edit = Edit("append", content="- Take great care.", id="9.0")
     lost = Edit("delete", target="- Nope.", id="9.1")
     results = (
         EditResult("9.0", EditStatus.APPLIED),
         EditResult("9.1", EditStatus.NOT_FOUND, detail='absent: nearest is "- No."'),
     )
     history = (
-        StepRecord(1, 1, "rejected", (edit, lost), results, 0.5, 0.25, {"wrong": 3}),
-        StepRecord(0, 0, "accepted", (Edit("append", content="- Of another epoch."),)),
+        StepRecord(
+            0,
+            0,
+            "accepted",
+            (
+                Edit("append", content="- Of another epoch."),
+                Edit("append", content="* Take great care"),
+            ),
+        ),
+        StepRecord(
+            1,
+            1,
+            "rejected",
+            (edit, lost),
+            results,
+            0.5,
+            0.25,
+            {"wrong": 3},
+            runs=4,
+            failed=3,
+            won={"date": 2, "other": 1},
+            lost={"other": 1},
+        ),
     )
     _, model = reflect(
         [NOTHING],
@@ -97,11 +118,14 @@ def test_the_analyst_is_told_budget_size_memory_and_past() -> None:
     assert "Edit budget of this step: 3." in told
     assert "of at most 900" in told
     assert "- Long examples lose." in told
-    assert "Step 1: rejected (score 0.5 -> 0.25)" in told
-    assert "wrong 3" in told
-    assert "- Be careful." in told
+    assert "Step 1 (epoch 1): rejected (score 0.5 -> 0.25)" in told
+    assert "unseen tasks: 3 won (date 2, other 1); 1 lost" in told
+    assert "3 of 4 failed: wrong 3" in told
+    assert "- Take great care." in told
     assert 'not_found: absent: nearest is "- No."' in told
-    assert "another epoch" not in told
+    assert "as in step 0: append" in told
+    assert 'new: delete at "- Nope."' in told
+    assert "Of another epoch" in told
 
 
 def test_support_is_counted_from_items_that_were_shown() -> None:

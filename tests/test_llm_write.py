@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from llm_script import SKILL, epoch_view, observation, optimizer_of, run, step_view
 
-from skilltrail.optimizers.protocol import Pair
+from skilltrail.core.canon import text_digest
+from skilltrail.optimizers.llm.coverage import coverage_table
+from skilltrail.optimizers.protocol import Observation, Pair
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.rewrite import rewrite
 
@@ -84,8 +87,8 @@ def test_guidance_sees_pairs_the_old_guidance_and_how_it_fared() -> None:
     assert "its last verdict: rejected" in told
     assert "- Old words." in told
     assert "regressed 3" in told
-    assert "epoch ago: hard 0.9" in told
-    assert "answer now: late" in told
+    assert "earlier document: hard 0.9" in told
+    assert "answer (now): late" in told
     assert "+- Explain your answer." in told
 
 
@@ -118,11 +121,54 @@ def test_nothing_compared_asks_nobody() -> None:
     assert model.requests == []
 
 
+def test_what_only_got_better_or_stays_well_asks_nobody() -> None:
+    seen = observation("a", 1.0)
+    well = [Pair(seen.item, seen, seen, kind) for kind in ("improved", "stable_success")]
+    optimizer, model = optimizer_of([])
+    answer = run(optimizer.guide(epoch_view(well)))
+    assert (answer.value, answer.rule) == (None, "keep/1")
+    assert model.requests == []
+
+
+def test_a_stalled_epoch_says_so_and_shows_what_exists() -> None:
+    after = observation("a", answer="late")
+    optimizer, model = optimizer_of([{"guidance": "- Give every part."}])
+    view = epoch_view(
+        [Pair(after.item, None, after, "persistent_failure")], previous_skill=SKILL
+    )
+    assert run(optimizer.guide(view)).value == "- Give every part."
+    told = text_of(model.requests[0])
+    assert "no change was accepted in this epoch" in told
+    assert "earlier document: not measured" in told
+
+
+def test_the_coverage_table_counts_runs_with_this_document_and_quoted_items() -> None:
+    shown = "one two three four five six seven eight nine ten"
+    skill = f"# S\n\nQ: {shown}\nA: x\n"
+    new, old = text_digest(skill), text_digest("before")
+    pool = [
+        typed("a", 1.0, "date", shown, new),
+        typed("b", 0.0, "date", "eleven twelve thirteen fourteen fifteen", new),
+        typed("c", 1.0, "date", "sixteen seventeen eighteen nineteen", old),
+        typed("d", 0.0, None, "twenty", new),
+    ]
+    table = coverage_table({o.item.id: o for o in pool}, skill, 1.0)
+    assert table.split("\n") == [
+        "(no type): 0 of 1 succeed; 0 worked examples in the document",
+        "date: 1 of 2 succeed; 1 worked example in the document",
+    ]
+
+
+def typed(id: str, hard: float, type: str | None, task: str, skill: str) -> Observation:
+    seen = observation(id, hard, task=task)
+    return replace(seen, item=replace(seen.item, task_type=type), skill=skill)
+
+
 def test_memory_is_written_or_stays_as_it_was() -> None:
     optimizer, model = optimizer_of([{"memory": "- Short rules win.\n"}])
     answer = run(optimizer.remember(epoch_view(pairs(), meta_skill="- Old.")))
     assert answer.value == "- Short rules win."
-    assert "Step 3: rejected (score 0.5 -> 0.25)" in text_of(model.requests[0])
+    assert "Step 3 (epoch 2): rejected (score 0.5 -> 0.25)" in text_of(model.requests[0])
     optimizer, _ = optimizer_of([{"memory": ""}, {"memory": "x" * 9000}])
     answer = run(optimizer.remember(epoch_view(pairs(), meta_skill="- Old.")))
     assert (answer.value, answer.rule) == ("- Old.", "keep/1")

@@ -1,5 +1,6 @@
 """The rest of the method on the toy world: modes, schedules, slow update, meta skill, notes."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.run_log import Story
+from skilltrail.method.evaluate_candidate import by_task_type
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run
 from skilltrail.method.update import rejected_before
@@ -234,13 +236,77 @@ def test_forced_guidance_is_measured_at_once(tmp_path: Path, store: FactStore) -
     assert set(done.state.scores) == {f"selection-{word}" for word in WORDS}
 
 
-def test_an_unchanged_skill_makes_no_comparison_rollouts(
+def test_a_stalled_epoch_is_compared_from_rollouts_that_exist_and_asks_for_guidance(
     tmp_path: Path, store: FactStore
 ) -> None:
-    done = run_whole(tmp_path, store, Whole(), **SLOW | {"epochs": 4, "batch_size": 8, "lr": 8})
-    last = done.events("slow_update.compared")[-1]
-    assert last["pairs"] == []
-    assert "did not change" in last["reason"]
+    optimizer, stalled = HalfHearted(), {"epochs": 3, "batch_size": 8}
+    done = run_whole(tmp_path, store, optimizer, **SLOW | stalled)
+    first, second = done.events("slow_update.compared")
+    assert (first["rule"], second["rule"]) == ("epochs/1", "recorded/1")
+    assert "did not change" in second["reason"]
+    assert len(second["pairs"]) == 4
+    assert {pair["before"] is None for pair in second["pairs"]} == {False}
+    rolled = [e for e in done.events("rollouts.scored") if e["purpose"] == "slow_update"]
+    assert {e["epoch"] for e in rolled} == {2}
+    view = optimizer.views[-1]
+    assert view.is_stalled
+    assert all(pair.after is not None for pair in view.pairs)
+    assert [e["epoch"] for e in done.events("slow_update.proposed")] == [2, 3]
+    assert verify_log(done.log, "log").faults == []
+
+
+def test_a_first_skill_that_never_changes_has_only_one_side(
+    tmp_path: Path, store: FactStore
+) -> None:
+    optimizer = HalfHearted(helps_in=())
+    done = run_whole(tmp_path, store, optimizer, **SLOW)
+    (compared,) = done.events("slow_update.compared")
+    assert {pair["before"] for pair in compared["pairs"]} == {None}
+    assert compared["counts"]["persistent_failure"] >= 1
+    assert all(pair.before is None for pair in optimizer.views[-1].pairs)
+    assert verify_log(done.log, "log").faults == []
+
+
+def test_a_forged_pair_of_a_stalled_epoch_is_named(tmp_path: Path, store: FactStore) -> None:
+    done = run_whole(tmp_path, store, HalfHearted(helps_in=()), **SLOW)
+    forged, prev = b"", None
+    for event in done.recorder.events:
+        data = json.loads(json.dumps(event.data))
+        if event.type == "slow_update.compared":
+            data["pairs"][0] |= {"after": 0.75, "category": "improved"}
+        prev = follow(prev, event.type, data)
+        forged += prev.line + b"\n"
+    assert {f.what for f in verify_log(forged, "log").faults} >= {
+        f"after of {compared_item(done)}"
+    }
+
+
+def test_what_later_steps_are_told_of_selection_items_is_counts_by_type_alone() -> None:
+    items = [
+        Item(f"s{n}", {}, task_type="date" if n < 3 else "rare" if n < 5 else None)
+        for n in range(8)
+    ]
+    assert by_task_type(items, ["s0", "s2", "s3", "s7"]) == {"date": 2, "other": 2}
+    assert by_task_type(items, []) == {}
+
+
+def compared_item(done: ToyRun) -> str:
+    return str(done.events("slow_update.compared")[0]["pairs"][0]["item"])
+
+
+class HalfHearted(Whole):
+    """Helps in some epochs and proposes one and the same useless line in the others."""
+
+    def __init__(self, helps_in: tuple[int, ...] = (1, 2)) -> None:
+        super().__init__()
+        self.helps_in = helps_in
+
+    async def reflect(self, view: StepView) -> Answer:
+        if view.epoch in self.helps_in:
+            return await super().reflect(view)
+        ids = tuple(o.item.id for o in view.observations)
+        edit = Edit("append", content="- trees are plants", items=ids)
+        return Answer([Patch("failure", ids, (edit,))], rule=self.tag)
 
 
 @pytest.mark.parametrize(
@@ -269,9 +335,9 @@ def test_the_meta_skill_reaches_later_calls_and_is_no_part_of_the_skill(
     meta = {"meta_skill": {"enabled": True}, "epochs": 3, "lr": 1}
     done = run_whole(tmp_path, store, optimizer, **meta)
     written = done.events("meta_skill.written")
-    assert [event["epoch"] for event in written] == [2, 3]
+    assert [event["epoch"] for event in written] == [1, 2, 3]
     assert optimizer.memories[0] == ""
-    assert optimizer.memories[-1] == written[0]["text"]
+    assert optimizer.memories[-1] == written[1]["text"]
     assert written[0]["text"] not in done.state.skill
 
 

@@ -89,7 +89,7 @@ def test_slow_update_meta_skill_and_budget_run_with_rules_and_give_one_log(
         done = run_rules(tmp_path / f"{workers}", ToyModel(workers=workers), **params)
         logs.add(done.log)
     assert len(logs) == 1
-    assert [event["epoch"] for event in done.events("meta_skill.written")] == [2, 3]
+    assert [event["epoch"] for event in done.events("meta_skill.written")] == [1, 2, 3]
     assert done.events("budget.decided")[1]["rule"] == "autonomous/1"
 
 

@@ -42,7 +42,10 @@ def says(call: Call) -> Answer:
     request = Request(
         system=system, messages=(Message.text("user", last["content"]),), schema=schema
     )
-    return Answer(json.dumps(_optimizer(request)), input=100, output=20)
+    said = json.dumps(_optimizer(request))
+    if role == "stubborn" and system.startswith("You improve"):
+        said = said.replace("- know ", "see the ")
+    return Answer(said, input=100, output=20)
 
 
 def _optimizer(request: Request) -> Any:
@@ -72,9 +75,17 @@ def role(url: str, name: str, **changes: Any) -> dict[str, Any]:
 
 
 def write_project(
-    folder: Path, url: str, params: Mapping[str, Any] | None = None, *, judged: bool = False
+    folder: Path,
+    url: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    judged: bool = False,
+    optimizer: str = "optimizer",
 ) -> None:
-    """Write a project over six items a split, under git, whose roles are at `url`."""
+    """Write a project over six items a split, under git, whose roles are at `url`.
+
+    The optimizer `stubborn` proposes nothing that helps: its epochs stall.
+    """
     for name in ("skills/seeds", "data/small"):
         (folder / name).mkdir(parents=True)
     texts = {
@@ -99,7 +110,7 @@ def write_project(
         "epochs": 2,
         "batch_size": 3,
         "reflect": {"minibatch_size": 2},
-        "optimizer": role(url, "optimizer"),
+        "optimizer": role(url, optimizer),
     }
     set_params(
         folder, role(url, "target"), **base | judge | dict({} if params is None else params)

@@ -1,4 +1,4 @@
-"""The end of an epoch: slow update and meta skill (from the second epoch on), compaction."""
+"""The end of an epoch: slow update (from the second epoch on), compaction, meta skill."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
     if params.compaction:
         state = await compact(run, state, epoch_view(run, state, epoch, pairs))
         yield state
-    if epoch >= 2 and params.meta_skill.enabled:
+    if params.meta_skill.enabled:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
     run.history.flush()
     yield replace(state, epoch_skill=state.skill)
@@ -51,4 +51,6 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         meta_skill=state.meta_skill,
         max_skill_tokens=most if most else None,
         frozen=run.params.skill.frozen,
+        pool=state.pool,
+        success_threshold=run.params.reflect.success_threshold,
     )

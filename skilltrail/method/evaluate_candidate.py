@@ -6,12 +6,14 @@ turns an accepted candidate into the next version of the skill.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
+from skilltrail.core.item import Item
 from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.method.gate import ORDER, Gate, GateRule, Verdict, gate_order, recorded
@@ -19,6 +21,8 @@ from skilltrail.method.rollout import Rollout, by_item, mean_score, scored, with
 from skilltrail.method.run import Best, Rejection, Run, State
 from skilltrail.method.update import Built
 from skilltrail.optimizers.protocol import StepRecord
+
+_LEAST_OF_TYPE = 3
 
 
 async def evaluate_candidate(
@@ -66,6 +70,8 @@ async def evaluate_candidate(
         verdict=verdict.verdict,
         before=verdict.before,
         after=verdict.after,
+        won=by_task_type(run.selection, verdict.won),
+        lost=by_task_type(run.selection, verdict.lost),
         counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
     )
     state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
@@ -76,6 +82,22 @@ async def evaluate_candidate(
     if verdict.verdict != "accepted":
         return state, record
     return _accept(run, state, built, record, by_item(rollouts), gate_seq, tokens), record
+
+
+def by_task_type(selection: Sequence[Item], ids: Sequence[str]) -> dict[str, int]:
+    """Return how many of `ids` each task type has.
+
+    A type that fewer than `_LEAST_OF_TYPE` selection items have is counted under `other`: what
+    an optimizer is told never gives away how one item fared.
+    """
+    sizes = Counter(item.task_type for item in selection)
+    types = {
+        item.id: item.task_type
+        if item.task_type is not None and sizes[item.task_type] >= _LEAST_OF_TYPE
+        else "other"
+        for item in selection
+    }
+    return dict(sorted(Counter(types[id] for id in ids).items()))
 
 
 def moves_best(

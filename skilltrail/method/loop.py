@@ -8,7 +8,7 @@
         select at most `edit_budget(step)` of its edits               learning rate
         update: apply them, which gives a candidate                   optimizer step
         gate: keep the candidate only if the selection split improves
-    at the end of each epoch from the second: slow update and meta skill     momentum
+    at the end of each epoch: slow update (from the second on), meta skill   momentum
     at the end of each epoch, where asked for: the same skill, shorter       weight decay
     stop where epochs, patience or target calls (`stop.calls`) end
 
@@ -40,7 +40,7 @@ from skilltrail.method.run import Best, Run, State, view_of
 from skilltrail.method.schedule import DECAYING, Step, edit_budget
 from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
-from skilltrail.optimizers.protocol import Observation, StepRecord
+from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
 from skilltrail.params.knob import result_values
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
 from skilltrail.skill.patch import Patch
@@ -73,7 +73,7 @@ async def take_step(run: Run, state: State, step: Step) -> State:
     merged = await aggregate(run, view, patches)
     edits = [] if merged is None else await select_edits(run, view, merged)
     notes = await appendix_edit(run, view, patches)
-    record = first_record(step, patches)
+    record = first_record(view, patches)
     if merged is None and notes is None:
         return end_step(run, state, record, "nobody proposed an edit")
 
@@ -150,9 +150,9 @@ async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Obs
             }
         },
     )
-    seen = tuple(o for o in map(run.observe, rollouts) if o is not None)
-    pool = dict(state.pool) | {o.item.id: o for o in seen}
-    return replace(state, pool=pool), seen
+    observed = [run.observe(rollout, state.digest) for rollout in rollouts]
+    seen = tuple(one for one in observed if one is not None)
+    return state.with_seen(seen), seen
 
 
 def decide_budget(run: Run, step: Step) -> int | None:
@@ -189,11 +189,14 @@ def decide_budget(run: Run, step: Step) -> int | None:
     return budget
 
 
-def first_record(step: Step, patches: Sequence[Patch]) -> StepRecord:
+def first_record(view: StepView, patches: Sequence[Patch]) -> StepRecord:
     """Return the record of a step after reflection."""
+    scores = [o.score.hard for o in view.observations if o.score.hard is not None]
     return StepRecord(
-        epoch=step.epoch,
-        step=step.step,
+        epoch=view.epoch,
+        step=view.step,
+        runs=len(scores),
+        failed=sum(score < view.success_threshold for score in scores),
         failure_types=Counter(type for p in patches for type in p.failure_types.values()),
         counts={"patches": len(patches), "proposed": sum(len(p.edits) for p in patches)},
     )

@@ -1,7 +1,7 @@
 """Meta skill: the optimizer's own compact memory of what kinds of edits fared well or badly.
 
-Written at the end of each epoch from the second, handed to all later optimizer calls. It is
-versioned as events and never part of the skill.
+Written at the end of each epoch from the whole history of the run, handed to all later
+optimizer calls. It is versioned as events and never part of the skill.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -74,8 +74,11 @@ class Run:
         by_id = {item.id: item for item in self.train}
         return [by_id[id] for id in ids]
 
-    def observe(self, rollout: Rollout) -> Observation | None:
-        """Return what the optimizer may see of a train rollout; None when it is missing."""
+    def observe(self, rollout: Rollout, skill: str) -> Observation | None:
+        """Return what the optimizer may see of a train rollout; None when it is missing.
+
+        `skill` is the digest of the document that the agent was told.
+        """
         if rollout.trajectory is None:
             return None
         return Observation(
@@ -85,6 +88,7 @@ class Run:
             key=rollout.key,
             reference=self.rollouts.env.reference(rollout.item),
             feedback=self.rollouts.env.feedback(rollout.item, rollout.trajectory),
+            skill=skill,
         )
 
 
@@ -116,6 +120,7 @@ class State:
         scores: the current skill's score of every selection item.
         shortfall: what selection items lacked to a hard 1, summed over all evaluations so far.
         pool: latest observation of every train item rolled out so far.
+        earlier: the latest observation of an item with another skill than that in `pool`.
         tally: how many steps ended in each way.
         stalled: steps since the last acceptance.
         rejected: what was rejected so far, by the text's digest.
@@ -130,6 +135,7 @@ class State:
     best: Best
     shortfall: Mapping[str, Fraction] = field(default_factory=dict)
     pool: Mapping[str, Observation] = field(default_factory=dict)
+    earlier: Mapping[str, Observation] = field(default_factory=dict)
     history: tuple[StepRecord, ...] = ()
     tally: Mapping[str, int] = field(default_factory=dict)
     stalled: int = 0
@@ -141,6 +147,16 @@ class State:
     @property
     def digest(self) -> str:
         return text_digest(self.skill)
+
+    def with_seen(self, seen: Sequence[Observation]) -> State:
+        """Return the state that has seen these train rollouts."""
+        pool, earlier = dict(self.pool), dict(self.earlier)
+        for one in seen:
+            known = pool.get(one.item.id)
+            if known is not None and known.skill != one.skill:
+                earlier[one.item.id] = known
+            pool[one.item.id] = one
+        return replace(self, pool=pool, earlier=earlier)
 
 
 def gate_rule(params: Params) -> GateRule:

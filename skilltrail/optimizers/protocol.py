@@ -19,8 +19,9 @@ from skilltrail.skill.patch import Patch
 
 @dataclass(frozen=True)
 class Observation:
-    """One train rollout as the optimizer sees it. `key` is the rollout's fact key.
+    """One train rollout as the optimizer sees it.
 
+    `key` is the rollout's fact key, `skill` the digest of the document it was done with.
     `reference` is the expected answer; `feedback` is what an environment says of a rollout to
     analysts alone (its `feedback(item, trajectory)`, if it has one). None = there is none.
     """
@@ -31,6 +32,7 @@ class Observation:
     key: str
     reference: str | None = None
     feedback: str | None = None
+    skill: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class StepRecord:
         edits: the selected edits; `results` says what became of each.
         before, after: gate means; None when not measured to the end.
         failure_types: how many train items of the step failed in each way.
+        runs, failed: train rollouts of the step, and how many of them were no success.
+        won, lost: judged selection items that got better or worse, counted by task type.
         counts: patches, proposed, merged, selected, applied, judged, saved.
     """
 
@@ -53,6 +57,10 @@ class StepRecord:
     before: float | None = None
     after: float | None = None
     failure_types: Mapping[str, int] = field(default_factory=dict)
+    runs: int = 0
+    failed: int = 0
+    won: Mapping[str, int] = field(default_factory=dict)
+    lost: Mapping[str, int] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -93,7 +101,9 @@ class StepView:
 class Pair:
     """One train item under the skill of an epoch ago and under the current one.
 
-    `category` is improved, regressed, persistent_failure, stable_success or missing.
+    After an epoch that changed nothing, `before` is the latest rollout with any other skill;
+    None where there is none. `category` is improved, regressed, persistent_failure,
+    stable_success or missing.
     """
 
     item: Item
@@ -112,6 +122,7 @@ class EpochView:
         guidance: what stands in the slow-update region now, "" when nothing does.
         guidance_fate: how the last proposed guidance fared: a verdict, or "" for the first.
         history: finished steps of the run, oldest first.
+        pool: latest observation of every train item rolled out so far, by item id.
     """
 
     epoch: int
@@ -125,6 +136,13 @@ class EpochView:
     meta_skill: str = ""
     max_skill_tokens: int | None = None
     frozen: bool = True
+    pool: Mapping[str, Observation] = field(default_factory=dict)
+    success_threshold: float = 1.0
+
+    @property
+    def is_stalled(self) -> bool:
+        """True when the skill did not change over the epoch."""
+        return self.previous_skill == self.skill
 
 
 @dataclass(frozen=True)

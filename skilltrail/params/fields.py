@@ -129,7 +129,9 @@ class SlowUpdate:
 
 @dataclass(frozen=True)
 class MetaSkill:
-    enabled: bool = knob(False, "Keep an optimizer-side memory from the second epoch on.")
+    enabled: bool = knob(
+        False, "Keep an optimizer-side memory, written at the end of each epoch."
+    )
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
         ),
         ("consolidate", 0, steps * notes, _ASKED_TWICE),
         ("slow update", 0, boundaries * params.slow_update.enabled, _SHRUNK),
-        ("meta skill", 0, boundaries * params.meta_skill.enabled, _SHRUNK),
+        ("meta skill", 0, params.epochs * params.meta_skill.enabled, _SHRUNK),
         ("compaction", 0, params.epochs * params.compaction, _ASKED_TWICE),
     )
     return [

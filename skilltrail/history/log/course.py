@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.errors import FaultError
+from skilltrail.core.score import Outcome
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import Replay
 from skilltrail.history.log.rows import Rows, by_item
@@ -30,6 +31,8 @@ class Course:
         shortfall: what selection items lacked to a hard 1, summed over the evaluations that
             were judged so far.
         rolled_out: train items rolled out so far, in any step.
+        observed: digest of the skill and soft score of each train item's last rollout.
+        earlier: the last soft score of an item with another skill than that one.
         trial: text of the newest candidate, None before the first.
         seen: the step's events so far, newest last; emptied when a step begins or has ended.
         patches: events that carry patches in this step, by patch id.
@@ -48,6 +51,8 @@ class Course:
         self.best_rows: Rows = {}
         self.shortfall: dict[str, Fraction] = {}
         self.rolled_out: set[str] = set()
+        self.observed: dict[str, tuple[str, float | None]] = {}
+        self.earlier: dict[str, float | None] = {}
         self.seen: list[Event] = []
         self.patches: dict[str, Event] = {}
         self.trial: str | None = None
@@ -114,6 +119,15 @@ class Course:
             self._begin()
         if data["purpose"] in ("train", "demonstrations"):
             self.rolled_out |= {row["item"] for row in data["items"]}
+            for row in data["items"]:
+                if row["outcome"] != Outcome.MISSING.value:
+                    self._observe(row["item"], data["skill"], row["soft"])
+
+    def _observe(self, item: str, skill: str, soft: float | None) -> None:
+        known = self.observed.get(item)
+        if known is not None and known[0] != skill:
+            self.earlier[item] = known[1]
+        self.observed[item] = (skill, soft)
 
     def _begin(self) -> None:
         self.seen = []

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
-from skilltrail.optimizers.llm.past import step_state
+from skilltrail.optimizers.llm.past import sense_of, step_state
 from skilltrail.optimizers.llm.proposals import (
     REWRITE,
     Ground,
@@ -30,8 +30,6 @@ from skilltrail.optimizers.llm.question import Question, Reading
 from skilltrail.optimizers.llm.reflecting import MODES
 from skilltrail.optimizers.llm.replies import quoted
 from skilltrail.optimizers.protocol import Answer, StepView
-from skilltrail.optimizers.screen import sense
-from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.fence import fenced
 from skilltrail.skill.patch import Patch
@@ -67,7 +65,7 @@ def joined(offered: Sequence[Edit]) -> tuple[list[Edit], str]:
         return [_passed_on(offered[best])], "most_supported/1"
     groups: dict[tuple[Any, ...], list[Edit]] = {}
     for edit in offered:
-        groups.setdefault(_sense_of(edit), []).append(edit)
+        groups.setdefault(sense_of(edit), []).append(edit)
     return [_of_parents(group[0], group) for group in groups.values()], "concat/1"
 
 
@@ -183,9 +181,3 @@ def _of_parents(edit: Edit, parents: Sequence[Edit]) -> Edit:
 
 def _passed_on(edit: Edit) -> Edit:
     return _of_parents(edit, [edit])
-
-
-def _sense_of(edit: Edit) -> tuple[Any, ...]:
-    lines = split_lines(edit.content)
-    content = tuple(s if (s := sense(line)) else line.strip() for line in lines)
-    return edit.op, edit.target, edit.section, content

@@ -1,24 +1,36 @@
-"""The state of a run in words: budget, size, what earlier steps tried. Pure."""
+"""The state of a run in words: budget, size, what earlier steps tried, what is covered. Pure.
+
+Nothing of a selection item is here but counts: how many of a task type a candidate won or lost.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from skilltrail.core.tokens import count_tokens
+from skilltrail.optimizers.llm.coverage import coverage_table
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
+from skilltrail.optimizers.screen import sense
 from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.fence import clip, fenced
 
 _EDIT_CHARS = 400
+_OLD_EDIT_CHARS = 120  # of an edit of an earlier epoch
 _PAST_CHARS = 8000
 _CHANGES_CHARS = 8000
 
 
 def step_state(view: StepView) -> dict[str, str]:
     """Return the values of the prompt part `_state`."""
-    past = [record for record in view.history if record.epoch == view.epoch]
-    texts = {"skill": view.skill, "past": past_steps(past), "memory": view.meta_skill}
+    texts = {
+        "skill": view.skill,
+        "past": past_steps(view.history, view.epoch),
+        "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
+        "memory": view.meta_skill,
+    }
     return {
         "step": str(view.step),
         "epoch": str(view.epoch),
@@ -30,12 +42,14 @@ def step_state(view: StepView) -> dict[str, str]:
 
 def epoch_state(view: EpochView) -> dict[str, str]:
     """Return the values of the prompt part `_epoch_state`, and the guidance."""
-    past = [record for record in view.history if record.epoch == view.epoch]
     changes = unified_diff(view.previous_skill, view.skill)
+    if view.is_stalled:
+        changes = "(nothing: no change was accepted in this epoch)"
     texts = {
         "skill": view.skill,
         "changes": clip(changes, _CHANGES_CHARS)[0],
-        "past": past_steps(past),
+        "past": past_steps(view.history, view.epoch),
+        "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
         "memory": view.meta_skill,
         "guidance": view.guidance,
     }
@@ -55,9 +69,14 @@ def size_of(skill: str, limit: int | None) -> str:
     return f"{size} of at most {limit}; a larger document is refused"
 
 
-def past_steps(records: Sequence[StepRecord]) -> str:
-    """Return the steps as text, the newest whole, the oldest cut first."""
-    texts = [_step(record) for record in records]
+def past_steps(records: Sequence[StepRecord], epoch: int) -> str:
+    """Return the steps of the run as text: those of `epoch` whole, the oldest cut first."""
+    texts, tried = [], dict[tuple[Any, ...], int]()
+    for record in records:
+        chars = _EDIT_CHARS if record.epoch == epoch else _OLD_EDIT_CHARS
+        texts.append(_step(record, tried, chars))
+        for edit in record.edits:
+            tried.setdefault(sense_of(edit), record.step)
     kept: list[str] = []
     room = _PAST_CHARS
     for text in reversed(texts):
@@ -69,35 +88,52 @@ def past_steps(records: Sequence[StepRecord]) -> str:
     return "\n".join(reversed(kept))
 
 
-def _step(record: StepRecord) -> str:
-    head = f"Step {record.step}: {record.verdict}{_means(record.before, record.after)}"
-    lines = [head]
+def _step(record: StepRecord, tried: Mapping[tuple[Any, ...], int], chars: int) -> str:
+    """Return one step; `tried` says which step was the first to select an edit."""
+    means = _means(record.before, record.after)
+    lines = [f"Step {record.step} (epoch {record.epoch}): {record.verdict}{means}"]
+    if record.won or record.lost:
+        lines.append(
+            f"  unseen tasks: {_moved('won', record.won)}; {_moved('lost', record.lost)}"
+        )
     if record.failure_types:
-        lines.append(f"  failures seen: {_counts(record.failure_types)}")
+        counts = _counts(record.failure_types)
+        lines.append(f"  runs: {record.failed} of {record.runs} failed: {counts}")
     results = {result.edit: result for result in record.results}
     for edit in record.edits:
+        first = tried.get(sense_of(edit))
+        news = "" if first is None else f"as in step {first}: "
+        if first is None and record.verdict in ("rejected", "indecisive") and tried:
+            news = "new: "
         result = results.get(edit.id)
         fate = ""
         if result is not None and result.status is not EditStatus.APPLIED:
-            fate = f" [{result.status.value}: {clip(result.detail, _EDIT_CHARS)[0]}]"
-        lines.append(f"  - {describe(edit)}{fate}")
+            fate = f" [{result.status.value}: {clip(result.detail, chars)[0]}]"
+        lines.append(f"  - {news}{describe(edit, chars)}{fate}")
     return "\n".join(lines)
 
 
-def describe(edit: Edit) -> str:
-    """Return an edit in one line, each of its texts at most `_EDIT_CHARS` long."""
-    parts = [edit.op]
+def sense_of(edit: Edit) -> tuple[Any, ...]:
+    """Return what an edit does and says, apart from marks, case and endings of words."""
+    lines = split_lines(edit.content)
+    content = tuple(s if (s := sense(line)) else line.strip() for line in lines)
+    return edit.op, edit.target, edit.section, content
+
+
+def describe(edit: Edit, chars: int = _EDIT_CHARS) -> str:
+    """Return an edit in one line, each of its texts at most `chars` long."""
+    parts = [edit.op if edit.kind != "example" else f"{edit.op} example"]
     if edit.section is not None:
-        parts.append(f"in {_one_line(edit.section)}")
+        parts.append(f"in {_one_line(edit.section, chars)}")
     if edit.target:
-        parts.append(f"at {_one_line(edit.target)}")
+        parts.append(f"at {_one_line(edit.target, chars)}")
     if edit.content:
-        parts.append(f"text {_one_line(edit.content)}")
+        parts.append(f"text {_one_line(edit.content, chars)}")
     return " ".join(parts)
 
 
-def _one_line(text: str) -> str:
-    return '"' + clip(text, _EDIT_CHARS)[0].replace("\n", "\\n") + '"'
+def _one_line(text: str, chars: int) -> str:
+    return '"' + clip(text, chars)[0].replace("\n", "\\n") + '"'
 
 
 def _means(before: float | None, after: float | None) -> str:
@@ -106,6 +142,12 @@ def _means(before: float | None, after: float | None) -> str:
     if after is None:
         return f" (score before {before:.4g}; stopped once it could not win)"
     return f" (score {before:.4g} -> {after:.4g})"
+
+
+def _moved(word: str, counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    types = f" ({_counts(counts)})" if total and set(counts) != {"other"} else ""
+    return f"{total} {word}{types}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

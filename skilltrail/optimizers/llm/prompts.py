@@ -1,4 +1,6 @@
-"""Prompts: Markdown files of `optimizers/llm/templates/`, each replaceable by an environment.
+"""Prompts: Markdown files below `optimizers/llm/templates/`; an environment may replace each.
+
+Folders there say who reads a file (`analysts`, `merging`, …) and are no part of its name.
 
 A file of the same name in `skilltrail/envs/<env>/prompts/` stands in for ours. The line
 `<!-- user -->` ends the system text; what follows is the user's message. `{{> part}}` puts in
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from skilltrail.core.errors import UsageError
 
@@ -89,7 +92,7 @@ def _whole(prompts: Prompts, name: str) -> str:
         raise UsageError(
             f"prompt {name}.md of environment {prompts.env}",
             f"missing placeholders: {missing}; unknown ones: {unknown}",
-            f"Use those of {_FOLDER}{name}.md, and its line {_SPLIT} where it has one",
+            f"Use those of {name}.md below {_FOLDER}, and its line {_SPLIT} where it has one",
         )
     return text
 
@@ -105,12 +108,15 @@ def _with_parts(prompts: Prompts, name: str, outer: tuple[str, ...]) -> str:
 
 def _read(prompts: Prompts, name: str) -> str:
     root = files("skilltrail") if prompts.root is None else prompts.root
-    places = [root.joinpath("optimizers", "llm", "templates", f"{name}.md")]
+    places: list[Any] = []
     if prompts.env is not None:
-        places.insert(0, root.joinpath("envs", prompts.env, "prompts", f"{name}.md"))
+        places.append(root.joinpath("envs", prompts.env, "prompts", f"{name}.md"))
+    folders = root.joinpath("optimizers", "llm", "templates").iterdir()
+    places += [folder.joinpath(f"{name}.md") for folder in folders if folder.is_dir()]
     for place in places:
         if place.is_file():
-            return place.read_text(encoding="utf-8").replace("\r\n", "\n")
+            text: str = place.read_text(encoding="utf-8")
+            return text.replace("\r\n", "\n")
     raise UsageError(
         f"prompt {name}.md",
         "there is no such file",

@@ -53,8 +53,8 @@ def show_observation(seen: Observation, show: Sequence[str], limit: int) -> Show
 
 
 def show_pair(pair: Pair, show: Sequence[str], limit: int) -> Shown:
-    """Return one task under the skill of an epoch ago and of now."""
-    sides = {"epoch ago": pair.before, "now": pair.after}
+    """Return one task under an earlier skill and under that of now."""
+    sides = {"earlier document": pair.before, "now": pair.after}
     seen = [side for side in sides.values() if side is not None]
     part = max(limit // 4, _LEAST_CHARS)
     task, task_cut = clip(_task(pair.item), part)
@@ -64,7 +64,7 @@ def show_pair(pair: Pair, show: Sequence[str], limit: int) -> Shown:
             texts.append(f"{name}: not measured")
             continue
         answer, answer_cut = clip(_REDACT.text(side.trajectory.answer), part)
-        texts.append(f"{name}: {_scores(side.score)}\nanswer {name}: {answer}")
+        texts.append(f"{name}: {_scores(side.score)}\nanswer ({name}): {answer}")
         cut += answer_cut
     if "reference" in show and seen and seen[0].reference is not None:
         reference, reference_cut = clip(_REDACT.text(seen[0].reference), part)

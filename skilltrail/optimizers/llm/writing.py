@@ -28,6 +28,7 @@ from skilltrail.skill.fence import fenced
 
 _MEMORY_CHARS = 6000
 _REMINDER_CHARS = 300
+_CALLING = ("regressed", "persistent_failure")  # what guidance is asked for
 _CATEGORIES = ("regressed", "improved", "persistent_failure", "stable_success", "missing")
 
 Texts = tuple[str, str]  # the text asked for, and the reasoning
@@ -64,8 +65,8 @@ async def rewrite(
 
 async def guide(asker: Asker, view: EpochView) -> Answer:
     """Return the text of the slow-update region, or None for no change."""
-    if not view.pairs:
-        return Answer(None, "there is nothing to compare", "keep/1")
+    if not any(pair.category in _CALLING for pair in view.pairs):
+        return Answer(None, "nothing regressed or persists", "keep/1")
     screen = screen_of_epoch(view)
 
     def read(found: Mapping[str, Any]) -> Reading[Texts]:

@@ -19,15 +19,15 @@ def check_comparison(event: Event, course: Course, tags: Tags) -> Iterator[Fault
     data = event.data
     if course.broken is None:
         yield from differing(event, {"current": text_digest(course.skill)})
-    if not tags.knows(data["rule"], "epochs/1"):
+    if not tags.knows(data["rule"], "epochs/1", "recorded/1"):
         return
-    measured = {side: _soft(course, data[side]) for side in ("previous", "current")}
+    measured = _measured(course, data)
     for pair in data["pairs"]:
-        for name, side in (("before", "previous"), ("after", "current")):
-            right = measured[side].get(pair["item"])
+        for name in ("before", "after"):
+            right = measured[name].get(pair["item"])
             if pair[name] != right:
                 yield Fault.of(event, f"{name} of {pair['item']}", pair[name], right)
-        if not _fits(pair):
+        if not _fits(pair, data["rule"]):
             yield Fault.of(event, f"item {pair['item']}", pair["category"], "what scores say")
     tally = Counter(pair["category"] for pair in data["pairs"])
     if data["policy"] == "mixed":
@@ -35,6 +35,18 @@ def check_comparison(event: Event, course: Course, tags: Tags) -> Iterator[Fault
     for name, number in tally.items():
         if data["counts"].get(name, 0) < number:
             yield Fault.of(event, f"counts.{name}", data["counts"].get(name), number)
+
+
+def _measured(course: Course, data: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Return the soft scores before and after, by item."""
+    if data["rule"] == "epochs/1":
+        return {
+            name: _soft(course, data[side])
+            for name, side in (("before", "previous"), ("after", "current"))
+        }
+    latest = course.observed.items()
+    now = {item: soft for item, (skill, soft) in latest if skill == data["current"]}
+    return {"before": course.earlier, "after": now}
 
 
 def _soft(course: Course, digest: str) -> dict[str, float | None]:
@@ -49,12 +61,14 @@ def _soft(course: Course, digest: str) -> dict[str, float | None]:
     }
 
 
-def _fits(pair: Mapping[str, Any]) -> bool:
+def _fits(pair: Mapping[str, Any], rule: str) -> bool:
     """True when the category follows from the scores.
 
     Whether an unmoved item is a success depends on a threshold that the event does not hold.
     """
     before, after = pair["before"], pair["after"]
+    if rule == "recorded/1" and before is None and after is not None:
+        return pair["category"] in (*UNMOVED, "missing")
     if before is None or after is None:
         return bool(pair["category"] == "missing")
     if before == after:
