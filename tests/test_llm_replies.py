@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from skilltrail.core import schemas
 from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.protocol import Reply
-from skilltrail.optimizers.llm.replies import Fault, Found, asked_form, read_object, read_reply
-from skilltrail.optimizers.llm.scan import scan
-from skilltrail.optimizers.llm.spelling import respelled
+from skilltrail.optimizers.llm.reading.replies import (
+    Fault,
+    Found,
+    asked_form,
+    read_object,
+    read_reply,
+)
+from skilltrail.optimizers.llm.reading.scan import scan
+from skilltrail.optimizers.llm.reading.spelling import respelled
 
 EDIT = {"op": "append", "content": "- x"}
 json_values = st.recursive(

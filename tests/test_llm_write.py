@@ -9,7 +9,7 @@ import pytest
 from llm_script import SKILL, epoch_view, observation, optimizer_of, run, step_view
 
 from skilltrail.core.canon import text_digest
-from skilltrail.optimizers.llm.coverage import coverage_table
+from skilltrail.optimizers.llm.shown.coverage import coverage_table
 from skilltrail.optimizers.protocol import Observation, Pair
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.rewrite import rewrite

@@ -19,7 +19,7 @@ from skilltrail.models.client.reasoning import final_answer
 from skilltrail.models.errors import LostText
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import open_model
-from skilltrail.optimizers.llm.replies import Found, read_reply
+from skilltrail.optimizers.llm.reading.replies import Found, read_reply
 from skilltrail.params.model_options import ExecOptions, RetryOptions, RoleOptions
 from tests.fault_server import Answer, FaultServer
 from tests.role_options import HTTP, KEYS, options_at

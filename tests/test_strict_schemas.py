@@ -15,7 +15,7 @@ from skilltrail.models.backends.strict import anthropic_schema, is_closed, opena
 from skilltrail.models.judge import SCHEMA as JUDGEMENT
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import open_model
-from skilltrail.optimizers.llm.replies import asked_form
+from skilltrail.optimizers.llm.reading.replies import asked_form
 from tests.fault_server import FaultServer
 from tests.role_options import KEYS, options_at
 

@@ -159,6 +159,13 @@ class Environment(ABC):
         """Return what it says of a train rollout to analysts, never to the agent, or None."""
         return None
 
+    def outcome(self, item: Item, trajectory: Trajectory) -> str | None:
+        """Return what a train rollout left besides its words, such as the cells it wrote.
+
+        It is shown to analysts beside the trace; nothing of the expected answer may be in it.
+        """
+        return None
+
     def metrics(self, item: Item, trajectory: Trajectory) -> Mapping[str, float]:
         """Return further named values in [0, 1], such as an official score that ours is not.
 

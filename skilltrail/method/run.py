@@ -89,6 +89,7 @@ class Run:
             reference=self.rollouts.env.reference(rollout.item),
             feedback=self.rollouts.env.feedback(rollout.item, rollout.trajectory),
             skill=skill,
+            outcome=self.rollouts.env.outcome(rollout.item, rollout.trajectory),
         )
 
 

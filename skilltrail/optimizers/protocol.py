@@ -22,8 +22,9 @@ class Observation:
     """One train rollout as the optimizer sees it.
 
     `key` is the rollout's fact key, `skill` the digest of the document it was done with.
-    `reference` is the expected answer; `feedback` is what an environment says of a rollout to
-    analysts alone (its `feedback(item, trajectory)`, if it has one). None = there is none.
+    `reference` is the expected answer; `outcome` what the rollout left besides its words and
+    `feedback` what an environment says of it to analysts alone (its hooks of these names).
+    None = there is none.
     """
 
     item: Item
@@ -33,6 +34,7 @@ class Observation:
     reference: str | None = None
     feedback: str | None = None
     skill: str = ""
+    outcome: str | None = None
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from skilltrail.models.client.budget import Account
 from skilltrail.models.client.facts import Facts
 from skilltrail.optimizers.llm.ask import Counter
 from skilltrail.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
-from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, STAGES, LlmOptions
 from skilltrail.optimizers.protocol import Optimizer
 from skilltrail.optimizers.rules import RulesOptimizer
+from skilltrail.params.fields import Optimizer as OptimizerOptions
 from skilltrail.params.fields import Params
+from skilltrail.params.model_options import EMBEDDED_BACKENDS
 
 DEFAULT_WORKERS = 16
 
@@ -42,6 +44,13 @@ def open_optimizer(
     return open_llm(role, llm_options(params), facts, env.name, count, opener)
 
 
+def context_of(role: OptimizerOptions) -> int:
+    """Return the context of the optimizer's model in tokens, as params state it."""
+    if role.context_tokens is not None:
+        return role.context_tokens
+    return role.n_ctx if role.backend in EMBEDDED_BACKENDS else CONTEXT_TOKENS
+
+
 def llm_options(params: Params) -> LlmOptions:
     """Return what params tell a prompted optimizer, apart from its models."""
     role, reflect, aware = params.optimizer, params.reflect, params.skill_aware
@@ -51,6 +60,7 @@ def llm_options(params: Params) -> LlmOptions:
         workers=role.workers if role.workers else DEFAULT_WORKERS,
         show=reflect.show,
         trajectory_chars=reflect.trajectory_chars,
+        context_tokens=context_of(role),
         skill_aware=aware.enabled,
         notes_from=aware.source,
         max_tokens=role.max_tokens,

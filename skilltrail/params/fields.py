@@ -84,8 +84,12 @@ class Reflect:
     show: tuple[str, ...] = knob(
         ("prompt", "trace", "reference"), "Of prompt, trace, preview, reference.", choices=SHOWN
     )
-    trajectory_chars: int = knob(
-        4000, "Longest trajectory shown; the middle is cut and marked.", low=200
+    trajectory_chars: int | None = knob(
+        None,
+        "Longest trajectory shown, cut turn by turn and marked; auto = what the optimizer's "
+        "context holds.",
+        low=200,
+        auto=True,
     )
 
 
@@ -94,6 +98,13 @@ class Optimizer(RoleOptions):
     """Who proposes edits: the embedded `rules`, or any model."""
 
     backend: str = knob("rules", "`rules` needs no model.", choices=("rules", *BACKENDS))
+    context_tokens: int | None = knob(
+        None,
+        "Tokens that a request and its reply may hold together; auto = n_ctx of an embedded "
+        "model, else 128000.",
+        low=1024,
+        auto=True,
+    )
 
 
 @dataclass(frozen=True)

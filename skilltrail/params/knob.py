@@ -49,6 +49,7 @@ class Knob:
             whose content is keyed by itself).
         scorer: True for what an environment's scorer alone reads: no part of rollout keys,
             since scores are computed from trajectories.
+        auto: True where the word `auto` stands for None.
         read_when: (key, values): the knob is read only while that other knob has one of
             those values; None = always.
         idle: the value under which the knob says nothing, so that runs from before it was
@@ -64,6 +65,7 @@ class Knob:
     choices: tuple[str, ...] = ()
     result_changing: bool = True
     scorer: bool = False
+    auto: bool = False
     read_when: tuple[str, tuple[Any, ...]] | None = None
     idle: Any = None
 
@@ -152,7 +154,7 @@ def convert(node: Node, knob: Knob) -> Any:
     Raises:
         Mismatch: wrong type, out of bounds, or none of the choices.
     """
-    if node.value is None and knob.optional:
+    if knob.optional and (node.value is None or (knob.auto and node.value == "auto")):
         return None
     if get_origin(knob.kind) is tuple and isinstance(node.value, list):
         return tuple(_converted(entry, get_args(knob.kind)[0], knob) for entry in node.value)
@@ -198,7 +200,7 @@ def expectation(knob: Knob) -> str:
         words += f" of at least {knob.low}"
     elif knob.high is not None:
         words += f" of at most {knob.high}"
-    return words + (", or null" if knob.optional else "")
+    return words + (", or auto" if knob.auto else ", or null" if knob.optional else "")
 
 
 def found(node: Node, expected: Any = None) -> str:

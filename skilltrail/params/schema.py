@@ -46,4 +46,7 @@ def knob_schema(knob: Knob) -> dict[str, Any]:
     if knob.high is not None:
         limits["maximum"] = knob.high
     default = msgspec.to_builtins(knob.default)
+    if knob.auto:
+        limits["type"] = TYPES[one]
+        schema, default = {"anyOf": [limits, {"enum": ["auto", None]}]}, "auto"
     return {**schema, "default": default, "description": knob.doc}

@@ -209,6 +209,16 @@ class Spreadsheet(NamesFiles):
         code = item.extra.get("solution")
         return "\n".join([*held, *([f"A program that does it:\n{code}"] if code else [])])
 
+    def outcome(self, item: Item, trajectory: Trajectory) -> str | None:
+        """Return what the first case's output holds in the answer cells, or its fault."""
+        cases = trajectory.extra.get("cases")
+        if not cases:
+            return None
+        if "fault" in cases[0]:
+            said = [cases[0]["fault"].replace("_", " "), str(cases[0].get("detail", ""))]
+            return "no answer cells: " + "; ".join(part for part in said if part)
+        return "\n".join(["the answer cells of the first workbook:", *format_gold(cases[0])])
+
     def feedback(self, item: Item, trajectory: Trajectory) -> str | None:
         """Return which answer cells are wrong and what they hold: never what they should hold.
 

@@ -31,7 +31,9 @@ async def exec_agent(task: Task, runner: CaseRunner, target: Model, book: File) 
     if reply.finish in ("refusal", "out_of_turns"):
         return transcript.ended("refused" if reply.finish == "refusal" else reply.finish)
     code = _left_code(reply)
-    return transcript.ended("answered", code, await results(runner, code))
+    actions = reply.extra.get("actions")
+    trace = {"trace": actions} if actions else {}
+    return transcript.ended("answered", code, trace | await results(runner, code))
 
 
 def _left_code(reply: Reply) -> str:

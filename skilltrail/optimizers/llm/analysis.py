@@ -21,7 +21,7 @@ from skilltrail.optimizers.llm.proposals import (
     sort_suggestions,
 )
 from skilltrail.optimizers.llm.question import Reading
-from skilltrail.optimizers.llm.replies import quoted
+from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.skill.document import neutralised, split_lines
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.untrusted import same_word

@@ -14,13 +14,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar
 
+from skilltrail.core.tokens import count_tokens
 from skilltrail.models.client.facts import Facts
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
-from skilltrail.optimizers.llm.replies import Fault, asked_form, read_reply
+from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_reply
+from skilltrail.optimizers.llm.shown.room import request_tokens
 from skilltrail.optimizers.protocol import RejectedReply
 from skilltrail.skill.fence import clip, fenced
 
@@ -74,6 +76,12 @@ class Asker:
         Raises:
             ModelError: the infrastructure failed, or the run must stop.
         """
+        over = self._over(question)
+        if over is not None:
+            then = question.if_too_long
+            then = question.otherwise if then is None else then
+            rejected = RejectedReply(question.stage, over, None, then)
+            return Asked(None, None, (rejected,), (), True)
         model = self.model_of(question.options)
         request = self._first_request(question, model)
         first = await self._hear(question, model, request)
@@ -94,6 +102,19 @@ class Asker:
         second = await self._hear(question, model, again)
         rejected = _rejected(question, first, LONGER if cut else AGAIN)
         return _settled(question, first, second, rejected)
+
+    def _over(self, question: Question[Any]) -> str | None:
+        """Return why the stated context cannot hold a question, or None."""
+        size = count_tokens(question.prompt.system) + count_tokens(question.prompt.user)
+        limit = self.options.max_tokens_of(question.options)
+        most = request_tokens(self.options.context_tokens, limit)
+        if size <= most:
+            return None
+        stated = self.options.context_tokens
+        return (
+            f"too_long: the request holds about {size} tokens; a context of {stated} leaves "
+            f"room for {most}"
+        )
 
     def _first_request(self, question: Question[Any], model: Model) -> Request:
         schema = None

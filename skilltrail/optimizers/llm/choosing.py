@@ -14,8 +14,8 @@ from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
-from skilltrail.optimizers.llm.past import step_state
 from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
 
@@ -30,7 +30,7 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
         return Answer(by_support, "whole documents go by support", "support/1")
     kind = "patch" if view.update_mode == "patch" else "suggest"
     values = {
-        **step_state(view),
+        **step_state(view, asker.options.context_tokens),
         "count": str(len(edits)),
         "chosen": str(chosen),
         "last": str(len(edits) - 1),
@@ -64,7 +64,7 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
         for o in view.observations
     )
     values = {
-        **step_state(view),
+        **step_state(view, asker.options.context_tokens),
         "count": str(len(edits)),
         "most": str(most),
         "runs": f"{len(view.observations)}, of which {failed} failed",

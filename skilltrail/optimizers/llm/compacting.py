@@ -11,9 +11,9 @@ from typing import Any
 
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
-from skilltrail.optimizers.llm.past import epoch_state
 from skilltrail.optimizers.llm.proposals import Ground, document_faults
 from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.shown.past import epoch_state
 from skilltrail.optimizers.protocol import Answer, EpochView
 from skilltrail.optimizers.screen import Screen
 from skilltrail.skill.rewrite import rewrite
@@ -28,7 +28,9 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
         Question(
             stage="compact",
             options="rewrite",
-            prompt=asker.prompts.fill("compact", epoch_state(view)),
+            prompt=asker.prompts.fill(
+                "compact", epoch_state(view, asker.options.context_tokens)
+            ),
             schema="shorter_document",
             read=lambda found: _read(found, ground),
             otherwise="the document stays as it is",

@@ -17,7 +17,6 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
-from skilltrail.optimizers.llm.past import sense_of, step_state
 from skilltrail.optimizers.llm.proposals import (
     REWRITE,
     Ground,
@@ -27,8 +26,9 @@ from skilltrail.optimizers.llm.proposals import (
     sort_suggestions,
 )
 from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.reflecting import MODES
-from skilltrail.optimizers.llm.replies import quoted
+from skilltrail.optimizers.llm.shown.past import sense_of, step_state
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.fence import fenced
@@ -93,7 +93,7 @@ def _question(
     sources = {patch.source for patch in patches}
     side = sources.pop() if len(sources) == 1 else "final"
     values = {
-        **step_state(view),
+        **step_state(view, asker.options.context_tokens),
         "count": str(len(offered)),
         "proposals": proposals_text(offered),
     }

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from skilltrail.params.model_options import RoleOptions, StageOptions
 
+CONTEXT_TOKENS = 128_000  # taken where neither params nor the backend say
 STAGES = ("analyst", "merge", "rank", "rewrite", "slow", "meta", "lr")
 
 
@@ -19,7 +20,8 @@ class LlmOptions:
         failure_only: True leaves the success analyst out.
         workers: analyst calls in flight at once; changes no result.
         show: what analysts see of a trajectory besides its turns, of the param `reflect.show`.
-        trajectory_chars: most characters of one trajectory, head and tail kept.
+        trajectory_chars: most characters of one trajectory; None = what the context holds.
+        context_tokens: what a request and its reply may hold together.
         skill_aware: analysts tell defects of the skill from lapses in following it.
         notes_from: `both` analysts or `failure_only` may write notes on lapses.
         stages: what single stages do differently.
@@ -29,7 +31,8 @@ class LlmOptions:
     failure_only: bool = False
     workers: int = 16
     show: tuple[str, ...] = ("prompt", "trace", "preview", "reference")
-    trajectory_chars: int = 12_000
+    trajectory_chars: int | None = None
+    context_tokens: int = CONTEXT_TOKENS
     skill_aware: bool = False
     notes_from: str = "both"
     max_tokens: int | None = None

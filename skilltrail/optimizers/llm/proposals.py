@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.optimizers.llm.past import describe
-from skilltrail.optimizers.llm.replies import quoted
+from skilltrail.optimizers.llm.reading.replies import quoted
+from skilltrail.optimizers.llm.shown.past import describe
 from skilltrail.optimizers.screen import Screen
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.document import parse

@@ -13,10 +13,11 @@ from typing import Any
 from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.parallel import in_parallel
-from skilltrail.optimizers.llm.past import step_state
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
-from skilltrail.optimizers.llm.show import show_observation
+from skilltrail.optimizers.llm.shown.fitting import fitted
+from skilltrail.optimizers.llm.shown.past import step_state
+from skilltrail.optimizers.llm.shown.runs import show_observation
 from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
 from skilltrail.skill.fence import fenced
 from skilltrail.skill.patch import Patch
@@ -76,7 +77,7 @@ async def reflect(
         size=options.minibatch_size,
         failure_only=options.failure_only,
     )
-    state = step_state(view)
+    state = step_state(view, options.context_tokens)
 
     async def study(batch: Minibatch) -> Analysis:
         return await _study(_Analyst(asker, view, ground, types, state, batch))
@@ -113,14 +114,12 @@ class _Analyst:
 async def _study(analyst: _Analyst) -> Analysis:
     """Ask one analyst, with less of the trajectories where its context cannot hold them."""
     rejected: tuple[RejectedReply, ...] = ()
-    chars = analyst.asker.options.trajectory_chars
     for shrink in range(SHRINKS + 1):
-        question, shown = _question(analyst, chars, last=shrink == SHRINKS)
+        question, shown = _question(analyst, shrink)
         asked = await analyst.asker.ask(question)
         rejected += asked.rejected
         if not asked.too_long:
             break
-        chars //= 2
     if asked.value is None:
         return Analysis(None, rejected)
     return Analysis(_patch(analyst, asked, asked.value, shown), rejected)
@@ -142,18 +141,14 @@ def _patch(
     )
 
 
-def _question(
-    analyst: _Analyst, chars: int, *, last: bool
-) -> tuple[Question[Draft], Mapping[str, Any]]:
+def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[str, Any]]:
+    """Return the question with the runs cut to what fits, halved `shrink` times."""
     options, batch = analyst.asker.options, analyst.batch
     suffix, schema = MODES[analyst.view.update_mode]
-    texts = [show_observation(o, options.show, chars) for o in batch.seen]
-    cut = {o.item.id: t.cut for o, t in zip(batch.seen, texts, strict=True) if t.cut}
-    runs = {f"run {n}": t.text for n, t in enumerate(texts, start=1)}
     values = {
         **analyst.state,
         "count": str(len(batch.seen)),
-        "trajectories": "\n\n".join(fenced(runs).values()),
+        "trajectories": "",
         "skill_aware": _skill_aware(analyst),
     }
     if batch.source == "failure":
@@ -161,16 +156,25 @@ def _question(
             f"- `{name}`" + (f": {means}" if means else "")
             for name, means in analyst.types.items()
         )
+    name = f"{batch.source}_{suffix}"
+    bare = analyst.asker.prompts.fill(name, values)
+    texts, chars = fitted(
+        options, "analyst", f"{bare.system}\n{bare.user}", batch.seen, show_observation, shrink
+    )
+    runs = {f"run {n}": t.text for n, t in enumerate(texts, start=1)}
+    values["trajectories"] = "\n\n".join(fenced(runs).values())
+    cut = {o.item.id: t.cut for o, t in zip(batch.seen, texts, strict=True) if t.cut}
+    limits = {} if chars is None else {"trajectory_chars": chars}
     return Question(
         stage="reflect",
         options="analyst",
-        prompt=analyst.asker.prompts.fill(f"{batch.source}_{suffix}", values),
+        prompt=analyst.asker.prompts.fill(name, values),
         schema=schema,
         read=lambda found: read_analysis(analyst.assignment, found),
         otherwise="this minibatch gives no patch",
-        if_too_long=None if last else HALVED,
+        if_too_long=None if shrink == SHRINKS else HALVED,
         narrow=lambda asked_form: _narrowed(analyst, asked_form),
-    ), {"show": list(options.show), "trajectory_chars": chars, "cut_chars": cut}
+    ), {"show": list(options.show), **limits, "cut_chars": cut}
 
 
 def _skill_aware(analyst: _Analyst) -> str:

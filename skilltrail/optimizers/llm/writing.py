@@ -14,11 +14,12 @@ from typing import Any
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
-from skilltrail.optimizers.llm.past import epoch_state, step_state
 from skilltrail.optimizers.llm.proposals import Ground, document_faults
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
-from skilltrail.optimizers.llm.show import show_pair
+from skilltrail.optimizers.llm.shown.fitting import fitted
+from skilltrail.optimizers.llm.shown.past import epoch_state, step_state
+from skilltrail.optimizers.llm.shown.runs import show_pair
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
 from skilltrail.optimizers.screen import Screen, sense
 from skilltrail.skill.apply import apply_edits
@@ -41,7 +42,7 @@ async def rewrite(
     if not suggestions:
         return Answer(None, "there are no suggestions", "keep/1")
     values = {
-        **step_state(view),
+        **step_state(view, asker.options.context_tokens),
         "count": str(len(suggestions)),
         "proposals": proposals_text(suggestions),
     }
@@ -109,7 +110,7 @@ async def consolidate(
     if len(notes) < 2:
         return Answer(list(notes), "there is nothing to put together", "dedupe/1")
     values = {
-        **step_state(view),
+        **step_state(view, asker.options.context_tokens),
         "count": str(len(notes)),
         **fenced({"notes": "\n".join(f"- {note}" for note in notes)}),
     }
@@ -153,9 +154,8 @@ async def _ask_of_epoch(
     """
     prompt, stage, schema = names
     rejected: tuple[RejectedReply, ...] = ()
-    chars = asker.options.trajectory_chars
     for shrink in range(SHRINKS + 1):
-        values = _epoch_values(asker, view, chars)
+        values = _epoch_values(asker, view, prompt, stage, shrink)
         question = Question(
             stage=stage,
             options=stage,
@@ -169,23 +169,26 @@ async def _ask_of_epoch(
         rejected += asked.rejected
         if not asked.too_long:
             break
-        chars //= 2
     return asked, rejected
 
 
-def _epoch_values(asker: Asker, view: EpochView, chars: int) -> dict[str, str]:
+def _epoch_values(
+    asker: Asker, view: EpochView, prompt: str, stage: str, shrink: int
+) -> dict[str, str]:
     counts = Counter(pair.category for pair in view.pairs)
     ordered = sorted(view.pairs, key=lambda pair: _CATEGORIES.index(pair.category))
-    texts = {
-        f"task {n}": show_pair(pair, asker.options.show, chars).text
-        for n, pair in enumerate(ordered, start=1)
-    }
-    return {
-        **epoch_state(view),
+    values = {
+        **epoch_state(view, asker.options.context_tokens),
         "count": str(len(view.pairs)),
         "categories": ", ".join(f"{name} {counts[name]}" for name in _CATEGORIES),
-        "pairs": "\n\n".join(fenced(texts).values()) if texts else "(none was compared)",
+        "pairs": "",
     }
+    bare = asker.prompts.fill(prompt, values)
+    fixed = f"{bare.system}\n{bare.user}"
+    shown, _ = fitted(asker.options, stage, fixed, ordered, show_pair, shrink)
+    texts = {f"task {n}": one.text for n, one in enumerate(shown, start=1)}
+    pairs = "\n\n".join(fenced(texts).values()) if texts else "(none was compared)"
+    return {**values, "pairs": pairs}
 
 
 def _checked(

@@ -22,8 +22,8 @@ from jsonschema_rs import Draft202012Validator
 from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, cleaned
 from skilltrail.models.protocol import Reply
-from skilltrail.optimizers.llm.scan import scan
-from skilltrail.optimizers.llm.spelling import respelled
+from skilltrail.optimizers.llm.reading.scan import scan
+from skilltrail.optimizers.llm.reading.spelling import respelled
 
 _SHOWN_CHARS = 300
 _SHOWN_FAULTS = 12

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.optimizers.llm.coverage import coverage_table
+from skilltrail.optimizers.llm.shown.coverage import coverage_table
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import sense
 from skilltrail.skill.diffs import unified_diff
@@ -20,14 +20,14 @@ from skilltrail.skill.fence import clip, fenced
 _EDIT_CHARS = 400
 _OLD_EDIT_CHARS = 120  # of an edit of an earlier epoch
 _PAST_CHARS = 8000
-_CHANGES_CHARS = 8000
+_PAST_SHARE = 8  # of the context, a token taken for three characters
 
 
-def step_state(view: StepView) -> dict[str, str]:
-    """Return the values of the prompt part `_state`."""
+def step_state(view: StepView, context_tokens: int) -> dict[str, str]:
+    """Return the values of the prompt part `_state`; the context bounds what is told."""
     texts = {
         "skill": view.skill,
-        "past": past_steps(view.history, view.epoch),
+        "past": past_steps(view.history, view.epoch, _past_chars(context_tokens)),
         "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
         "memory": view.meta_skill,
     }
@@ -40,15 +40,16 @@ def step_state(view: StepView) -> dict[str, str]:
     }
 
 
-def epoch_state(view: EpochView) -> dict[str, str]:
+def epoch_state(view: EpochView, context_tokens: int) -> dict[str, str]:
     """Return the values of the prompt part `_epoch_state`, and the guidance."""
+    most = _past_chars(context_tokens)
     changes = unified_diff(view.previous_skill, view.skill)
     if view.is_stalled:
         changes = "(nothing: no change was accepted in this epoch)"
     texts = {
         "skill": view.skill,
-        "changes": clip(changes, _CHANGES_CHARS)[0],
-        "past": past_steps(view.history, view.epoch),
+        "changes": clip(changes, most)[0],
+        "past": past_steps(view.history, view.epoch, most),
         "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
         "memory": view.meta_skill,
         "guidance": view.guidance,
@@ -69,8 +70,15 @@ def size_of(skill: str, limit: int | None) -> str:
     return f"{size} of at most {limit}; a larger document is refused"
 
 
-def past_steps(records: Sequence[StepRecord], epoch: int) -> str:
-    """Return the steps of the run as text: those of `epoch` whole, the oldest cut first."""
+def _past_chars(context_tokens: int) -> int:
+    return min(_PAST_CHARS, 3 * context_tokens // _PAST_SHARE)
+
+
+def past_steps(records: Sequence[StepRecord], epoch: int, most: int = _PAST_CHARS) -> str:
+    """Return the steps of the run as text: those of `epoch` whole, the oldest cut first.
+
+    `most` characters at the most, about.
+    """
     texts, tried = [], dict[tuple[Any, ...], int]()
     for record in records:
         chars = _EDIT_CHARS if record.epoch == epoch else _OLD_EDIT_CHARS
@@ -78,13 +86,13 @@ def past_steps(records: Sequence[StepRecord], epoch: int) -> str:
         for edit in record.edits:
             tried.setdefault(sense_of(edit), record.step)
     kept: list[str] = []
-    room = _PAST_CHARS
+    room = most
     for text in reversed(texts):
         room -= len(text)
         if room < 0 and kept:
             kept.append(f"({len(texts) - len(kept)} earlier steps are not shown)")
             break
-        kept.append(clip(text, _PAST_CHARS)[0])
+        kept.append(clip(text, most)[0])
     return "\n".join(reversed(kept))
 
 

@@ -1,0 +1,1 @@
+"""From a reply's text to one object that follows our schema: found, spelled, checked."""
