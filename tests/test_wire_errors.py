@@ -124,8 +124,8 @@ TOO_LONG = [
     "prompt too long; exceeded max context length by 4 tokens",
     "too many tokens: total number of tokens in the prompt cannot exceed 4081",
     "Request body too large for gpt-4o model. Max size: 8000 tokens.",
-    "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300000 "
-    "tokens. Please reduce the length of the messages.",
+    "Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in "
+    "300000 tokens. Please reduce the length of the messages.",
     "Input tokens exceed the configured limit of 272000 tokens.",
     "Prompt length 9001 is greater than max_seq_len 4096",
     "the number of input tokens 9001 cannot exceed the total tokens limit 8192 for this model",

@@ -40,7 +40,7 @@ from skilltrail.method.run import Best, Run, State, view_of
 from skilltrail.method.schedule import DECAYING, Step, edit_budget
 from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
-from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
+from skilltrail.optimizers.protocol import Observation, StepRecord
 from skilltrail.params.knob import result_values
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
 from skilltrail.skill.patch import Patch
@@ -73,7 +73,7 @@ async def take_step(run: Run, state: State, step: Step) -> State:
     merged = await aggregate(run, view, patches)
     edits = [] if merged is None else await select_edits(run, view, merged)
     notes = await appendix_edit(run, view, patches)
-    record = first_record(view, patches)
+    record = first_record(step, patches, observations, view.success_threshold)
     if merged is None and notes is None:
         return end_step(run, state, record, "nobody proposed an edit")
 
@@ -189,14 +189,19 @@ def decide_budget(run: Run, step: Step) -> int | None:
     return budget
 
 
-def first_record(view: StepView, patches: Sequence[Patch]) -> StepRecord:
-    """Return the record of a step after reflection."""
-    scores = [o.score.hard for o in view.observations if o.score.hard is not None]
+def first_record(
+    step: Step,
+    patches: Sequence[Patch],
+    seen: Sequence[Observation] = (),
+    success_threshold: float = 1.0,
+) -> StepRecord:
+    """Return the record of a step after reflection on what was `seen`."""
+    scores = [one.score.hard for one in seen if one.score.hard is not None]
     return StepRecord(
-        epoch=view.epoch,
-        step=view.step,
+        epoch=step.epoch,
+        step=step.step,
         runs=len(scores),
-        failed=sum(score < view.success_threshold for score in scores),
+        failed=sum(score < success_threshold for score in scores),
         failure_types=Counter(type for p in patches for type in p.failure_types.values()),
         counts={"patches": len(patches), "proposed": sum(len(p.edits) for p in patches)},
     )
