@@ -11,8 +11,8 @@ come out better or worse as a whole, by chance.
 
 Rates are drawn from 0.2 to 0.8, anew each time, and then fixed at nine pairs of them, of which
 the lowest and the highest coverage are told; `false positives` are over the three equal pairs.
-At a fixed rate 0/1 scores move the coverage in
-jumps, above all where a handful of items differ.
+At a fixed rate 0/1 scores move the coverage in jumps, above all where a handful of items
+differ; there it is computed, without draws, in a table of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 
@@ -41,6 +43,7 @@ from skilltrail.core.stats import (  # noqa: E402
 )
 
 LOW, HIGH = 0.2, 0.8  # rates
+RATES = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)
 PAIRS = tuple((a, b) for a in (0.2, 0.5, 0.8) for b in (0.2, 0.5, 0.8))
 LEAST, MOST, MOST_FALSE = 0.93, 0.97, 0.06
 HUNDREDTHS = 100
@@ -181,6 +184,52 @@ def rates_of(world: World, draws: int, seed: int = 1) -> Rates:
     return Rates(float(held(None)[0]), lowest, highest, false, error)
 
 
+def both_right(first: float, second: float, alike: float) -> float:
+    """Return how often an item is right under both skills, as `draw` has it."""
+    shared = np.linspace(-8, 8, 4001)
+    weights = np.exp(-shared * shared / 2) / math.sqrt(2 * math.pi) * (shared[1] - shared[0])
+    right = [
+        normal((math.sqrt(alike) * shared - NormalDist().inv_cdf(1 - rate))
+               / math.sqrt(1 - alike))
+        for rate in (first, second)
+    ]  # fmt: skip
+    return float((weights * right[0] * right[1]).sum())
+
+
+@cache
+def gain_of(n: int, won: int, lost: int) -> tuple[float, float]:
+    values = [Fraction(1)] * won + [Fraction(-1)] * lost + [Fraction(0)] * (n - won - lost)
+    return gain_interval(values)
+
+
+def exact_gain(n: int, first: float, second: float, alike: float) -> float:
+    """Return how often the interval of a gain in 0/1 scores holds it: no draws, all cases."""
+    both = both_right(first, second, alike)
+    logs = [
+        math.log(share)
+        for share in (second - both, first - both, 1 - first - second + 2 * both)
+    ]
+    held = []
+    for won in range(n + 1):
+        for lost in range(n + 1 - won):
+            counts = (won, lost, n - won - lost)
+            low, high = gain_of(n, won, lost)
+            if low <= second - first <= high:
+                ways = math.lgamma(n + 1) - sum(math.lgamma(k + 1) for k in counts)
+                held.append(
+                    math.exp(ways + sum(k * x for k, x in zip(counts, logs, strict=True)))
+                )
+    return math.fsum(held)
+
+
+def exact_rows() -> Iterator[tuple[int, float, float, float, int]]:
+    """Yield items, `alike`, lowest and highest exact coverage, pairs of rates above `MOST`."""
+    for n in (30, 100):
+        for alike in (0.0, 0.5, 0.8):
+            found = [exact_gain(n, a, b, alike) for a in RATES for b in RATES if a <= b]
+            yield n, alike, min(found), max(found), sum(one > MOST for one in found)
+
+
 def worlds() -> Iterator[World]:
     """Yield the cells, in the order of the table."""
     for interval in ("gain", "mean", "transfer"):
@@ -236,6 +285,10 @@ def main() -> None:
         )
     console = Console(width=120)
     console.print(table)
+    exact = Table("gain, 0/1, exact", "alike", "lowest", "highest", "pairs of 28 above 97 %")
+    for n, alike, lowest, highest, above in exact_rows():
+        exact.add_row(str(n), f"{alike:g}", f"{lowest:.1%}", f"{highest:.1%}", str(above))
+    console.print(exact)
     error = math.sqrt(0.95 * 0.05 / draws)
     console.print(
         f"{draws} draws a rate: simulation error {error:.1%} (one standard deviation)"

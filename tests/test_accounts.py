@@ -58,6 +58,25 @@ def test_a_line_that_a_crash_cut_is_passed_over_and_spoils_no_other(tmp_path: Pa
     assert spent_in(ledger, "target").calls == 5
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 2000 + "]" * 2000,
+        '{"role":"target","calls":' + '{"a":' * 2000 + "1" + "}" * 2001,
+        '{"role":"target","calls":1,"tokens":1,"usd":"1/0"}',
+        '["target"]',
+        "null",
+    ],
+)
+def test_a_damaged_line_is_passed_over_however_deep(tmp_path: Path, line: str) -> None:
+    ledger = tmp_path / "spent.jsonl"
+    note(ledger, "target", Amount(2))
+    with ledger.open("a", encoding="utf-8", newline="\n") as file:
+        file.write(f"\n{line}")
+    note(ledger, "target", Amount(3))
+    assert spent_in(ledger, "target").calls == 5
+
+
 def test_models_of_one_role_draw_on_one_account() -> None:
     accounts = Accounts()
     first, second = budget(accounts, 2), budget(accounts, 2)

@@ -270,7 +270,13 @@ def test_a_run_in_any_pair_of_modes_is_checked_whole_at_every_level(
     optimizer = settings.pop("optimizer", "optimizer")
     write_project(tmp_path, server.url, settings, judged=judged, optimizer=optimizer)
     run_stages(tmp_path, monkeypatch)
-    found = verified(tmp_path)
+    ticks, expected = [0], [0]  # what a progress bar is told
+
+    def tick() -> None:
+        ticks[0] += 1
+
+    found = verified(tmp_path, tick=tick, expect=lambda more: expected.append(more))
+    assert ticks[0] == sum(expected) > 0
     assert [str(fault) for fault in found.faults] == []
     assert [(r.rule, r.check.note) for r in found.rows if not r.check.whole] == []
     assert {r.rule for r in found.rows} >= {"training again", "evaluation again", "objects"}

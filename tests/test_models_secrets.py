@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skilltrail.cli.main import run
 from skilltrail.core.errors import UsageError
 from skilltrail.core.redact import (
     _SHAPE_MARKS,
@@ -29,6 +30,7 @@ from skilltrail.models.probe import probe
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import key_env_of, open_model
 from tests.fault_server import Fault, FaultServer
+from tests.model_world import project
 from tests.role_options import KEYS, PLAIN, options_at
 
 PLANTED = [
@@ -40,6 +42,16 @@ PLANTED = [
     "AIzaabcdefghijklmnopqrstuvwxyz0123456",
     "xoxb-1234567890-abcdefghij",
     "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
+    "gsk_abcdefghijklmnopqrstuvwxyz0123456789",
+    "xai-abcdefghijklmnopqrstuvwxyz0123456789",
+    "r8_abcdefghijklmnopqrstuvwxyz0123456789",
+    "nvapi-abcdefghijklmnopqrstuvwxyz_0123456789",
+    "pplx-abcdefghijklmnopqrstuvwxyz0123456789",
+    "dapi0123456789abcdef0123456789abcdef",
+    "ya29.a0AfH6SMBabcdefghijklmnop",
+    "npm_abcdefghijklmnopqrstuvwxyz0123456789",
+    "pypi-AgEIcHlwaS5vcmcabcdefghijklmnopqrstuvwxyz",
+    "sk_live_abcdefghijklmnop0123",
 ]
 
 
@@ -74,6 +86,10 @@ def test_nothing_with_a_keys_shape_stays(secret: str, around: str) -> None:
     [
         ("Authorization: Bearer abc.def-123456", "abc.def-123456"),
         ("https://user:hunter22@host/x", "hunter22"),
+        ("redis://:hunter22@host:6379", "hunter22"),
+        ("Authorization: Token abcdef0123456789", "abcdef0123456789"),
+        ("Set-Cookie: session=abcdef0123456789; Path=/", "abcdef0123456789"),
+        ("run --token=abcdef0123456789 now", "abcdef0123456789"),
         ("AccountName=n;AccountKey=Zm9vYmFy==;X=1", "Zm9vYmFy"),
         ("Server=s;Password=p4ssw0rd;", "p4ssw0rd"),
         ("api_key=0123456789", "0123456789"),
@@ -274,3 +290,27 @@ def test_the_environment_wins_over_the_file(
     monkeypatch.setenv("TRY_C", "")
     found = environment(tmp_path)
     assert (found["TRY_A"], found["TRY_B"], found["TRY_C"]) == ("process", "file", "file")
+
+
+@pytest.mark.parametrize("flag", [[], ["--json"]])
+def test_doctor_prints_no_key_that_stands_where_a_name_belongs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    flag: list[str],
+) -> None:
+    """A value that a variable keeps secret, pasted as the model's name."""
+    secret = "quiet-little-name-42"
+    role = {
+        "backend": "openai",
+        "model": secret,
+        "provider": "lab",
+        "base_url": "http://[::1]:9",
+    }
+    project(tmp_path, role, items=2)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LAB_API_KEY", secret)
+    assert run(["doctor", "--no-probe", *flag]) in (0, 1)
+    said = "".join(capfd.readouterr())
+    assert HIDDEN in said
+    assert secret not in said

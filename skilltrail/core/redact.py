@@ -59,9 +59,14 @@ _SHAPES = re.compile(
     | \bxox[abposr]-[A-Za-z0-9-]{10,}                   # Slack
     | \b(?:AKIA|ASIA)[A-Z0-9]{16}\b                     # AWS
     | \bAIza[A-Za-z0-9_-]{30,}                          # Google
+    | \b(?:gsk_|r8_|xai-|nvapi-|pplx-)[A-Za-z0-9_-]{24,}  # Groq, xAI and other hosts
+    | \bdapi[0-9a-f]{32}\b                              # Databricks
+    | \bya29\.[A-Za-z0-9_-]{16,}                        # Google, as a bearer
+    | \b(?:npm_|pypi-)[A-Za-z0-9_-]{30,}
+    | \b[sr]k_live_[A-Za-z0-9]{16,}                     # Stripe
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
-    | (?<=://)[^\s/:@]+:[^\s/@]+(?=@)                   # user:password@ in a URL
+    | (?<=://)[^\s/:@]*:[^\s/@]+(?=@)                   # user:password@ in a URL
     | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
     """,
     re.VERBOSE | re.DOTALL,
@@ -69,7 +74,8 @@ _SHAPES = re.compile(
 # Every text with such a shape holds one of these, and most texts are quickly seen to hold none.
 _SHAPE_MARKS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox",
-    "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=",
+    "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=", "gsk_", "r8_", "xai-", "nvapi-",
+    "pplx-", "dapi", "ya29.", "npm_", "pypi-", "k_live_",
 )  # fmt: skip
 _QUERY = re.compile(
     r"""(?ix)
@@ -78,7 +84,10 @@ _QUERY = re.compile(
     [^\s&\#"'<>]{8,}"""
 )
 _AUTH_HEADER = re.compile(
-    r"""(?i)(?P<name>\b(?:bearer|basic)\s+(?:\\{0,8}["'])?)[A-Za-z0-9._~+/=-]{8,}"""
+    r"""(?ix)
+    (?P<name> \b (?: (?:bearer|basic)\s+ | authorization["']?\s*[:=]\s*["']?\w+\s+
+        | cookie["']?\s*[:=]\s*["']?[\w.-]{1,64}= ) (?:\\{0,8}["'])? )
+    [A-Za-z0-9._~+/=%-]{8,}"""
 )
 _ASSIGNED = re.compile(
     r"""(?ix)
@@ -90,7 +99,7 @@ _ASSIGNED = re.compile(
     """
 )
 _FLAG = re.compile(
-    r"(?i)(?P<name>(?<!\S)--?(?:[a-z]+[_-]){0,4}(?:api-?key|secret|password|token)\s+)[^\s-]\S*"
+    r"(?i)(?P<name>(?<!\S)--?(?:[a-z]+[_-]){0,4}(?:api-?key|secret|password|token)[\s=]+)[^\s-]\S*"
 )
 _MIN_VALUE_CHARS = 4  # a shorter value would be hidden in ordinary words
 _MIN_SURE_CHARS = 8  # in data, where `DEBUG_TOKEN=none` shall not hide every `none`

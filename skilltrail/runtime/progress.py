@@ -22,6 +22,7 @@ from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.runtime.console import console, say
 from skilltrail.store.usage import Meter, Tally
 
+Expect = Callable[[int], None]
 EVERY_S = 10.0  # how often a line is written when this is not a terminal
 
 
@@ -163,10 +164,11 @@ def format_time(seconds: float) -> str:
 
 
 @contextmanager
-def counting(name: str, every: int = 500) -> Iterator[Callable[[], None]]:
-    """Yield what counts one thing done; a terminal shows how many, anything else nothing."""
-    done = 0
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}"))
+def counting(name: str, every: int = 500) -> Iterator[tuple[Callable[[], None], Expect]]:
+    """Yield what counts one thing done, and what is told how many more there will be; a
+    terminal shows both, anything else nothing."""
+    done = total = 0
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(name, total=None)
 
@@ -176,4 +178,9 @@ def counting(name: str, every: int = 500) -> Iterator[Callable[[], None]]:
             if done % every == 0:
                 bar.update(task, completed=done)
 
-        yield tick
+        def expect(more: int) -> None:
+            nonlocal total
+            total += more
+            bar.update(task, total=total)
+
+        yield tick, expect

@@ -69,6 +69,6 @@ def spent_in(ledger: Path, role: str) -> Amount:
             row = json.loads(line)
             change = Amount(row["calls"], row["tokens"], Fraction(row["usd"]))
             total += change if row["role"] == role else Amount()
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError, ArithmeticError):
             continue
     return total

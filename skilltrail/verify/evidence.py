@@ -46,7 +46,7 @@ class Evidence:
         draw: draws the report's files again.
         named: name and bytes of a log to look at in place of the workspace's own.
         anchor: a commit hash or a tag that was published.
-        tick: told of each thing that was checked, for a progress bar.
+        tick, expect: told of each thing that was checked, and of how many more there will be.
     """
 
     def __init__(
@@ -58,8 +58,10 @@ class Evidence:
         allow_unfinished: bool = False,
         anchor: str | None = None,
         tick: Callable[[], None] = lambda: None,
+        expect: Callable[[int], None] = lambda more: None,
     ) -> None:
-        self.place, self.draw, self.anchor, self.tick = place, draw, anchor, tick
+        self.place, self.draw, self.anchor = place, draw, anchor
+        self.tick, self.expect = tick, expect
         self.named, self.allow_unfinished = named, allow_unfinished
         self.own = named is None
         self.inputs = Inputs(place.workspace)
@@ -126,6 +128,11 @@ class Evidence:
             yield self.evaluation
         except FaultError:
             yield None
+
+    def rows(self, reports: Iterable[LogReport]) -> int:
+        """Return how many rollouts logs tell of."""
+        events = (event for report in reports for event in report.events)
+        return sum(len(e.data["items"]) for e in events if e.type == "rollouts.scored")
 
     @cached_property
     def erased(self) -> Erased:

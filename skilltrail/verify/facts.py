@@ -141,6 +141,7 @@ def rollouts(evidence: Evidence) -> Check:
     done = of = 0
     faults: list[Fault] = []
     why: dict[str, int] = {}
+    e.expect(e.rows([*e.reports, *e.asked]))
     for report in [*e.reports, *e.asked]:
         for at, event in enumerate(report.events):
             if event.type in (STARTED, OPENED):
@@ -179,6 +180,7 @@ def exports(evidence: Evidence) -> Check:
         gaps = gaps_of(e, evaluated=report is not e.training)
         named |= facts_named(report.events, gaps)
     faults = list(facts.damaged)
+    e.expect(len(facts.exported))
     for key, fact in facts.exported.items():
         e.tick()
         faults += _of_fact(fact, facts.stored(key), lost=key in e.erased.facts)

@@ -73,6 +73,7 @@ def training_again(evidence: Evidence) -> Check:
     if evidence.erased:
         return Check(0, len(events), ERASED_FROM)
     recorder = ComparingRecorder(events)
+    evidence.expect(evidence.rows([evidence.training]))
     return _compared(
         evidence, "train", recorder, events, lambda: train(run_of(evidence, recorder))
     )
@@ -87,6 +88,7 @@ def evaluation_again(evidence: Evidence) -> Check | None:
     if evidence.erased:
         return Check(0, len(events), ERASED_FROM)
     recorder = ComparingRecorder(events, evidence.training.last)
+    evidence.expect(evidence.rows([report]))
     return _compared(
         evidence, "evaluate", recorder, events, lambda: _measured(evidence, recorder, events)
     )

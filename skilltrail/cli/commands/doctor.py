@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -11,6 +11,7 @@ from skilltrail.cli.commands.checks import FAULT, run_checks
 from skilltrail.cli.commands.envs import contract_checks
 from skilltrail.cli.commands.probes import probe_checks
 from skilltrail.cli.options import JSON, SET_PARAM
+from skilltrail.models.environ import redactor
 from skilltrail.runtime.console import emit_json, say, table
 from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
 from skilltrail.runtime.workspace import changes_of, params_with
@@ -54,6 +55,8 @@ def doctor(
             checks += probe_checks(params_with(place.workspace, changes))
     else:
         checks = contract_checks(place.workspace, env)
+    hide = redactor().text  # a key that was put where a name belongs is not printed
+    checks = [replace(one, found=hide(one.found), remedy=hide(one.remedy)) for one in checks]
     if as_json:
         emit_json([asdict(check) for check in checks])
     else:

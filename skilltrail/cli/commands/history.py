@@ -92,7 +92,7 @@ def verify(
     from skilltrail.verify.table import verify as check
 
     named, place = _named(run), find_place()
-    with counting("verify") as tick:
+    with counting("verify") as (tick, expect):
         evidence = Evidence(
             place,
             drawn,
@@ -100,6 +100,7 @@ def verify(
             allow_unfinished=allow_unfinished,
             anchor=anchor,
             tick=tick,
+            expect=expect,
         )
         found = check(evidence)
     code = found.exit_code(() if allow_absent is None else allow_absent)

@@ -156,7 +156,7 @@ def _judged(data: Data, version: int | None) -> str:
         items = f"on {count(data['judged'], 'item')}"
     parts = [f"{after} {items}", f"+{won} −{lost}"]
     if data["statistic"] is not None:
-        parts.append(f"p={data['statistic']['p']:.2g}")
+        parts.append(f"p={data['statistic']['p']:.3g}")
     if data["forced"]:
         parts.append("forced")
     name = ""

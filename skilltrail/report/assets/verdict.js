@@ -9,7 +9,7 @@ function judgement(data, seq) {
     el("p", { class: "judged" }, scores(data)),
     el("p", {}, said(inTerms(data.reason)), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
       data.saved ? `; ${some(data.saved, "rollout")} skipped: even a perfect rest could not have reached the current score.` : ".",
-      data.statistic ? ` ${data.statistic.name}: p = ${data.statistic.p.toPrecision(2)}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
+      data.statistic ? ` ${data.statistic.name}: p=${Number(data.statistic.p.toPrecision(3))}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
     flips("up", "Up", data.flips.won),
     flips("down", "Down", data.flips.lost),
     el("p", { class: "note" }, `Tokens ${data.tokens_before} → ${data.tokens_after}.`),
