@@ -49,6 +49,24 @@ def test_our_own_items_are_what_their_generator_writes(name: str, tmp_path: Path
         assert path.read_bytes() == ours.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["korqa", "searchqa"])
+def test_the_easy_items_load_and_are_what_their_generator_writes(
+    name: str, tmp_path: Path
+) -> None:
+    script = f"data/{name}/generate.py"
+    run([sys.executable, script, "--easy", "--out", str(tmp_path)], check=True)
+    written = sorted(tmp_path.iterdir())
+    assert [path.stem for path in written] == sorted(SPLITS)
+    for path in written:
+        assert path.read_bytes() == (ROOT / "data" / name / "easy" / path.name).read_bytes()
+    found = find_source(ROOT, name, NOTHING, f"data/{name}/easy")
+    loaded = load_items(found, env_of(name), ROOT)
+    splits = {one.item.id: one.split for one in loaded}
+    assert min(list(splits.values()).count(split) for split in SPLITS) >= 15
+    assert overlaps(loaded, splits) == []
+    assert all(one.item.gold[0] in one.item.input["context"] for one in loaded)
+
+
 def test_the_truth_of_a_livemath_question_is_among_its_options_once() -> None:
     for one in own_items("livemath"):
         labels = [label for label, _ in one.item.input["choices"]]

@@ -4,6 +4,7 @@ The files have KorQuAD 1.0's layout. All names are invented, so that no model kn
 particles follow the sound before them. The same seed gives the same bytes anywhere.
 
     python data/korqa/generate.py            rewrites train, selection and test beside it
+    python data/korqa/generate.py --easy     those in `easy/`: one sentence with one question
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Writer:
             "hour": f"오전 {rng.randint(5, 11)}",
         }
 
-    def article(self, kind: str, number: int) -> dict[str, Any]:
+    def article(self, kind: str, number: int, easy: bool) -> dict[str, Any]:
         """Return one article of KorQuAD's layout with one text and its questions."""
         sentences, asks = KINDS[kind]
         values = self.values()
@@ -147,31 +148,47 @@ class Writer:
             gold = {"text": text, "answer_start": context.index(text)}
             id = f"own-{number:03}-0-{index}"
             questions.append({"id": id, "question": filled(question), "answers": [gold]})
+        if easy:
+            questions = [questions[number // len(KINDS) % len(questions)]]
+            context, questions = easier(context, questions[0])
         return {
             "title": f"{values['place']} {kind}",
             "paragraphs": [{"context": context, "qas": questions}],
         }
 
 
-def splits(seed: int) -> dict[str, list[dict[str, Any]]]:
+def easier(context: str, question: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    """Return the one sentence of a text that answers a question, and that question."""
+    (gold,) = question["answers"]
+    sentence = next(one for one in context.split(". ") if gold["text"] in one)
+    sentence = sentence if sentence.endswith(".") else f"{sentence}."
+    found = {**gold, "answer_start": sentence.index(gold["text"])}
+    return sentence, [{**question, "answers": [found]}]
+
+
+def splits(seed: int, easy: bool) -> dict[str, list[dict[str, Any]]]:
     """Return the articles of each split."""
+    sizes = {split: size * 2 if easy else size for split, size in SIZES.items()}
     writer, kinds = Writer(random.Random(seed)), list(KINDS)
-    numbers = iter(range(sum(SIZES.values())))
+    numbers = iter(range(sum(sizes.values())))
     return {
-        split: [writer.article(kinds[k % len(kinds)], next(numbers)) for k in range(size)]
-        for split, size in SIZES.items()
+        split: [writer.article(kinds[k % len(kinds)], next(numbers), easy) for k in range(size)]
+        for split, size in sizes.items()
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=20260)
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--easy", action="store_true")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    for split, articles in splits(options.seed).items():
+    out = options.out or (HERE / "easy" if options.easy else HERE)
+    out.mkdir(parents=True, exist_ok=True)
+    for split, articles in splits(options.seed, options.easy).items():
         whole = {"version": "own_korqa_1", "data": articles}
         text = json.dumps(whole, ensure_ascii=False, indent=1) + "\n"
-        path = options.out / f"{split}.json"
+        path = out / f"{split}.json"
         path.write_text(text, encoding="utf-8", newline="\n")
 
 

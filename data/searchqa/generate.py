@@ -5,6 +5,7 @@ the others about things of the same kind. The last block is cut off mid-way, as 
 The same seed gives the same bytes anywhere.
 
     python data/searchqa/generate.py            rewrites train, selection and test beside it
+    python data/searchqa/generate.py --easy     those in `easy/`: no block beside the answer's
 """
 
 from __future__ import annotations
@@ -100,11 +101,11 @@ def facts(kind: str, rng: random.Random) -> dict[str, str]:
     }
 
 
-def record(kind: str, rng: random.Random) -> dict[str, Any]:
-    """Return one clue with its snippets."""
+def record(kind: str, rng: random.Random, others: int) -> dict[str, Any]:
+    """Return one clue with its snippet and those of `others` things of the kind."""
     snippet, clues = KINDS[kind]
     things: list[dict[str, str]] = []
-    while len(things) < 1 + OTHERS:
+    while len(things) < 1 + others:
         thing = facts(kind, rng)
         if all(
             thing[key] != other[key] for other in things for key in ("name", "town", "year")
@@ -115,7 +116,9 @@ def record(kind: str, rng: random.Random) -> dict[str, Any]:
     blocks = [
         f"[DOC] [TLE] {thing['name']} [PAR] {snippet.format(**thing)}" for thing in things
     ]
-    context = "\n".join([*blocks, f"[DOC] [TLE] List of {kind}s [PAR] A list of all"])
+    if others:
+        blocks.append(f"[DOC] [TLE] List of {kind}s [PAR] A list of all")
+    context = "\n".join(blocks)
     question = rng.choice(clues).format(**wanted)
     return {
         "id": hashlib.sha256(f"{question}\n{context}".encode()).hexdigest()[:32],
@@ -126,13 +129,13 @@ def record(kind: str, rng: random.Random) -> dict[str, Any]:
     }
 
 
-def splits(seed: int) -> dict[str, list[dict[str, Any]]]:
+def splits(seed: int, others: int) -> dict[str, list[dict[str, Any]]]:
     """Return the records of each split; no clue stands twice."""
     rng, kinds, asked = random.Random(seed), list(KINDS), set()
     made: dict[str, list[dict[str, Any]]] = {split: [] for split in SIZES}
     for split, size in SIZES.items():
         while len(made[split]) < size:
-            one = record(kinds[len(made[split]) % len(kinds)], rng)
+            one = record(kinds[len(made[split]) % len(kinds)], rng, others)
             if one["question"] not in asked:
                 asked.add(one["question"])
                 made[split].append(one)
@@ -142,11 +145,14 @@ def splits(seed: int) -> dict[str, list[dict[str, Any]]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=20265)
-    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--easy", action="store_true")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    for split, records in splits(options.seed).items():
+    out = options.out or (HERE / "easy" if options.easy else HERE)
+    out.mkdir(parents=True, exist_ok=True)
+    for split, records in splits(options.seed, 0 if options.easy else OTHERS).items():
         text = json.dumps(records, ensure_ascii=False, indent=1) + "\n"
-        (options.out / f"{split}.json").write_text(text, encoding="utf-8", newline="\n")
+        (out / f"{split}.json").write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

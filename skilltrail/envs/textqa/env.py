@@ -12,14 +12,14 @@ SearchQA environment stand in `README.md`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from skilltrail.core.item import Item
-from skilltrail.envs.kit.asking import REVIEW, TurnLimits
+from skilltrail.envs.kit.asking import REVIEW
 from skilltrail.envs.kit.fields import optional_text
-from skilltrail.envs.kit.passages import SquadQa
+from skilltrail.envs.kit.passages import PassageParams, SquadQa
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.kit.reasons import form
 from skilltrail.envs.protocol import Where
@@ -29,13 +29,10 @@ PROMPTS = Prompts(Path(__file__).parent / "prompts", "completion", "chat")
 
 
 @dataclass(frozen=True)
-class TextQaParams:
+class TextQaParams(PassageParams):
     """Options of `textqa`."""
 
-    context_chars: int = knob(6000, "Longest context shown; what is over is cut off.", low=1)
-    answer_tokens: int = knob(24, "Longest answer of a completion model.", low=1)
     example_chars: int = knob(600, "Longest context inside a worked example.", low=1)
-    limits: TurnLimits = field(default_factory=TurnLimits)
 
 
 class TextQa(SquadQa):
