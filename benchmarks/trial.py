@@ -177,11 +177,17 @@ def items(name: str, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def run(name: str, params: list[str]) -> dict[str, Any]:
-    """Train on one set in a clone, with `params` as `KEY=VALUE`, and return its summary."""
+def run(name: str, params: list[str], rev: str, logs: Path | None) -> dict[str, Any]:
+    """Train on one set in a clone, with `params` as `KEY=VALUE`, and return its summary.
+
+    `rev` is the commit that is cloned; the run's log is kept in the folder `logs`.
+    """
     folder = Path(tempfile.mkdtemp(prefix="trial-"))
     try:
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(folder / "run")], check=True)
+        subprocess.run(
+            ["git", "checkout", "--quiet", "--detach", rev], cwd=folder / "run", check=True
+        )
         splits = folder / "run/data/trial"
         splits.mkdir()
         made = items(name, sum(SIZES.values()))
@@ -202,6 +208,9 @@ def run(name: str, params: list[str]) -> dict[str, Any]:
                 check=True,
                 stdout=subprocess.PIPE,
             )
+        if logs is not None:
+            logs.mkdir(parents=True, exist_ok=True)
+            shutil.copy(folder / "run/skills/events.jsonl", logs / f"{name}.jsonl")
         told: dict[str, Any] = json.loads(done.stdout)
         return told
     finally:
@@ -211,14 +220,18 @@ def run(name: str, params: list[str]) -> dict[str, Any]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--set", choices=sorted(SETS))
+    options.add_argument("--rev", default="HEAD", help="the commit whose code is tried")
+    options.add_argument("--logs", type=Path, help="a folder to keep the runs' logs in")
     options.add_argument("-S", dest="params", metavar="KEY=VALUE", action="append", default=[])
     chosen = options.parse_args()
     for name in [chosen.set] if chosen.set else sorted(SETS):
-        told = run(name, chosen.params)
+        told = run(name, chosen.params, chosen.rev, chosen.logs)
         test, saved = told["scores"]["test"], told["early_stopping"]
+        gap = told["scores"]["selection"]["best"] - test["best"]
         sys.stdout.write(
             f"{name}: held-out exact match {test['seed']:.2f} -> {test['best']:.2f} "
             f"({test['gain']:+.2f}, {test['gain_low']:+.2f} to {test['gain_high']:+.2f}), "
+            f"selection above test by {gap:+.2f}, "
             f"{told['calls']['made']} calls, {told['scores']['steps']} steps, "
             f"{saved['saved']} of {saved['of']} rollouts of rejected candidates saved\n"
         )
