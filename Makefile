@@ -71,7 +71,7 @@ bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done
 
 trial: .venv/ready
-	python -m benchmarks.trial -S lr=8
+	python -m benchmarks.trial
 
 # In a clone of HEAD, so that neither the store here nor an uncommitted change has a part in it.
 REFERENCE := dvc.lock skills/events.jsonl skills/best_skill.md \
