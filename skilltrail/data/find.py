@@ -15,6 +15,8 @@ from pathlib import Path
 from skilltrail.core.errors import DataError, ParamError
 from skilltrail.core.item import SPLITS
 from skilltrail.data.read import SUFFIXES
+from skilltrail.envs.protocol import Environment
+from skilltrail.envs.registry import environment_class
 
 NOTHING = "data/none"  # the default of both params: DVC cannot track an empty path
 
@@ -31,14 +33,15 @@ class Source:
     """The files that items come from.
 
     Attributes:
-        files: one file per split name when ready made; `{"": file}` for ratio mode.
+        files: one file per split name when ready made; `{"": file}` for ratio mode; none where
+            the environment itself has the records.
     """
 
     files: Mapping[str, Path]
 
     @property
     def ready_made(self) -> bool:
-        return "" not in self.files
+        return bool(self.files) and "" not in self.files
 
 
 def find_source(root: Path, env: str, path: str, split_dir: str) -> Source:
@@ -59,6 +62,8 @@ def find_source(root: Path, env: str, path: str, split_dir: str) -> Source:
         return Source(_split_files(root, root / split_dir, "data.split_dir"))
     if has_path:
         return Source({"": _items_file(root, root / path, "data.path")})
+    if environment_class(env).records is not Environment.records:
+        return Source({})
     own = root / "data" / env
     if own.is_dir() and any(_candidates(own, names) for names in NAMES.values()):
         return Source(_split_files(root, own, "env"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -117,8 +117,8 @@ def read_items(
     ids = environment.id_fields
     known = {_bare(name): name for name in (*environment.fields, *ids, *_COMMON)}
     found = Reading(assigned=source.ready_made)
-    for split, path in source.files.items():
-        records = [_named(one, known) for one in read_records(path, shown(root, path))]
+    for split, raw in _raw(source, environment, root):
+        records = [_named(one, known) for one in raw]
         column = None if source.ready_made else split_field(records)
         found.assigned |= column is not None
         has_ids = any(name in one.data for one in records for name in ids)
@@ -132,6 +132,17 @@ def read_items(
         _group_by(group_key, found.items)
     refuse_repeated_ids(found.items)
     return found
+
+
+def _raw(
+    source: Source, environment: Environment, root: Path
+) -> Iterator[tuple[str, Iterable[Record]]]:
+    """Yield the records of each split, or of all items under ""."""
+    for split, path in source.files.items():
+        yield split, read_records(path, shown(root, path))
+    if not source.files:
+        own = environment.records(root) or ()
+        yield "", [Record(data, where) for data, where in own]
 
 
 def _named(record: Record, known: Mapping[str, str]) -> Record:

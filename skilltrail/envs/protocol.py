@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -104,6 +104,13 @@ class Environment(ABC):
 
     def __init__(self, params: Any = None) -> None:
         self.params = self.Params() if params is None else params
+
+    def records(self, root: Path) -> Iterable[tuple[Mapping[str, Any], Where]] | None:
+        """Return the raw records of an environment that has them from no file, or None.
+
+        Asked where neither `data.path` nor `data.split_dir` names any. `root`: the project's.
+        """
+        return None
 
     @abstractmethod
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:

@@ -1,0 +1,1 @@
+"""Tasks written for the evaluation framework Inspect."""

@@ -1,0 +1,241 @@
+"""`inspect`: a task written for the evaluation framework Inspect (package `inspect-ai`).
+
+    envs: {inspect: {task: data/inspect/tasks.py@price}}
+
+Its samples are the items; its own solver or agent does them, with the skill as system message
+or as a file in its sandbox; its own scorer scores. The calls go through our models, so that
+they are recorded, counted and reused. Source: the framework's own documentation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from skilltrail.core.canon import cleaned
+from skilltrail.core.errors import DataError
+from skilltrail.core.item import Item
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.inspect import records
+from skilltrail.envs.kit.asking import total_usage
+from skilltrail.envs.kit.excerpts import fold
+from skilltrail.envs.kit.fields import ident, optional_text
+from skilltrail.envs.protocol import Environment, MissingDependency, ScoredBy, Where
+from skilltrail.models.protocol import Model
+from skilltrail.params.knob import knob
+from skilltrail.store.place import project_above
+
+if TYPE_CHECKING:
+    from inspect_ai import Task
+    from inspect_ai.log import EvalSample
+
+    from skilltrail.envs.inspect.provider import Calls
+    from skilltrail.envs.inspect.session import Session
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one item may cost."""
+
+    turns: int = knob(30, "Replies of the model per item; the scorer's calls apart.", low=1)
+
+
+@dataclass(frozen=True)
+class InspectParams:
+    """Options of `inspect`."""
+
+    task: str = knob(
+        "data/inspect/tasks.py@price", "The task: FILE.py@NAME, or PACKAGE/NAME as installed."
+    )
+    task_args: Mapping[str, Any] = knob({}, "Arguments of the task.")
+    scorer: str = knob("", "Whose score counts where the task has several; none = the first.")
+    value: str = knob("", "Which entry counts where a score is a table.")
+    skill_path: str = knob(
+        "", "Where in the task's sandbox the skill is written; none = it is the system message."
+    )
+    answer_tokens: int = knob(32, "Longest reply of a completion model.", low=1)
+    limits: Limits = field(default_factory=Limits)
+
+
+class Inspect(Environment):
+    """The environment; `params` are its typed options."""
+
+    name: ClassVar[str] = "inspect"
+    version: str = "inspect/1"  # type: ignore[misc]
+    fields: ClassVar[tuple[str, ...]] = ("sample", "target", "metadata", "task_type")
+    scored_by: ClassVar[ScoredBy] = ScoredBy.RUN
+    runs_software: ClassVar[bool] = True
+    Params: ClassVar[type] = InspectParams
+
+    def __init__(self, params: Any = None) -> None:
+        super().__init__(params)
+        self._root = project_above(Path.cwd()) or Path.cwd()
+        self.version = f"inspect/1+{records.task_version(self._root, self.params.task)}"
+        self._session: Session | None = None
+
+    def requirements(self) -> list[MissingDependency]:
+        """Return the framework, where it is not installed."""
+        if importlib.util.find_spec("inspect_ai") is not None:
+            return []
+        remedy = "Install it: pip install 'skilltrail[inspect]'"
+        return [MissingDependency("Inspect", "no package inspect-ai", remedy)]
+
+    def records(self, root: Path) -> Iterator[tuple[Mapping[str, Any], Where]]:
+        """Yield the task's samples as records."""
+        for lack in self.requirements():
+            raise DataError(f"env inspect needs {lack.what}", lack.found, lack.remedy)
+        for place, record in enumerate(records.records_of(self._task(), root), 1):
+            yield cleaned(record), Where(self.params.task, place)
+
+    def parse(self, record: Mapping[str, Any], where: Where) -> Item:
+        """Return the item of one sample; target and metadata are its gold."""
+        if not isinstance(record.get("sample"), Mapping):
+            raise where.error("sample", "no sample of Inspect", "Let the task itself give it")
+        return Item(
+            id=ident(record, self.id_fields, where),
+            input=records.input_of(record),
+            gold={name: record.get(name) for name in ("target", "metadata")},
+            task_type=optional_text(record, "task_type", where),
+        )
+
+    def content(self, item: Item) -> str:
+        """Return what the agent is asked, and the names of its files."""
+        sample = item.input["sample"]
+        files = json.dumps(sample.get("files", {}), sort_keys=True)
+        return f"{records.question_of(sample)}\n{files}"
+
+    def asked(self, item: Item) -> str:
+        """Return the question in words."""
+        return records.question_of(item.input["sample"])
+
+    def most_calls(self) -> int:
+        return int(self.params.limits.turns)
+
+    async def rollout(self, item: Item, skill: str, target: Model) -> Trajectory:
+        """Let the task's own solver do one sample, and its scorer score it.
+
+        Raises:
+            ModelError: a call of the agent or of the scorer failed.
+            DataError: the task's code raised.
+        """
+        from skilltrail.envs.inspect.provider import Calls, OutOfTurns
+
+        session = self._session_here()
+        sample = records.sample_of(item, self._root, session.next_id())
+        calls = Calls(target, self.params.limits.turns, self.params.answer_tokens)
+        done = await session.run(sample, skill, calls)
+        if isinstance(calls.error, OutOfTurns):
+            return self._trajectory(calls, "", "out_of_turns", {})
+        if calls.error is not None:
+            raise calls.error
+        if done.error is not None:
+            found = done.error.message.splitlines()[0]
+            raise DataError(f"The Inspect task at item {item.id!r}", found, "Mend the task")
+        scores = {
+            name: cleaned({"value": score.value, "explanation": score.explanation})
+            for name, score in (done.scores or {}).items()
+        }
+        extra = {"scores": scores} | self._limit(done)
+        return self._trajectory(calls, done.output.completion, "answered", extra)
+
+    def _session_here(self) -> Session:
+        from skilltrail.envs.inspect.session import Session
+
+        if self._session is None or self._session.loop is not asyncio.get_running_loop():
+            self._session = Session(self._task(), self.params.skill_path)
+        return self._session
+
+    def _task(self) -> Task:
+        return records.load_task(self._root, self.params.task, self.params.task_args)
+
+    def _limit(self, done: EvalSample) -> dict[str, str]:
+        return {} if done.limit is None else {"limit": done.limit.type}
+
+    def _trajectory(
+        self, calls: Calls, answer: str, ending: str, extra: Mapping[str, Any]
+    ) -> Trajectory:
+        last = calls.replies[-1].model if calls.replies else ""
+        return Trajectory(
+            tuple(calls.turns), answer, ending, last, total_usage(calls.replies), extra
+        )
+
+    def score(self, item: Item, trajectory: Trajectory) -> Score:
+        """Return the task's own score, as Inspect turns values into numbers.
+
+        C, I, P and N are 1, 0, 0.5 and 0; truth values and numbers are what they are.
+        """
+        found: Mapping[str, Any] = trajectory.extra.get("scores", {})
+        name = self.params.scorer or next(iter(found), "")
+        if name not in found:
+            return Score.invalid(
+                f"the task gave no score {name!r}, but {', '.join(found) or 'none'}"
+            )
+        value = found[name]["value"]
+        if isinstance(value, Mapping):
+            key = self.params.value or next(iter(value), "")
+            value = value.get(key)
+        number = _number(value)
+        if number is None or not 0 <= number <= 1:
+            return Score.invalid(f"the score {name!r} is {value!r}, not from 0 to 1")
+        return Score.scored(number, reason=_reason(number, trajectory))
+
+    def metrics(self, item: Item, trajectory: Trajectory) -> dict[str, float]:
+        """Return the task's other scores that lie from 0 to 1, by scorer."""
+        found = trajectory.extra.get("scores", {})
+        numbers = {name: _number(score["value"]) for name, score in found.items()}
+        return {
+            name: number
+            for name, number in numbers.items()
+            if number is not None and 0 <= number <= 1 and len(numbers) > 1
+        }
+
+    def feedback(self, item: Item, trajectory: Trajectory) -> str | None:
+        """Return why the task's scorer scored so, where it says."""
+        said = [s.get("explanation") for s in trajectory.extra.get("scores", {}).values()]
+        return "\n".join(text for text in said if text and text != trajectory.answer) or None
+
+    def reference(self, item: Item) -> str | None:
+        """Return the target, of several the first."""
+        target = item.gold["target"]
+        first = target if isinstance(target, str) else next(iter(target or ()), "")
+        return first or None
+
+    def example(self, item: Item) -> str | None:
+        """Return the solved sample as a paragraph, in the form that a completion has."""
+        answer = self.reference(item)
+        if answer is None:
+            return None
+        lines = [fold(line) for line in self.asked(item).split("\n")]
+        return "\n".join([*filter(None, lines), f"Answer: {fold(answer)}"])
+
+
+def _number(value: Any) -> float | None:
+    """Return a value of Inspect as a number; None where it is none."""
+    words = {"c": 1.0, "i": 0.0, "p": 0.5, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0}
+    if isinstance(value, str):
+        if value.lower() in (*words, "false"):
+            return words.get(value.lower(), 0.0)
+        try:
+            return float(value)
+        except ValueError:
+            return None
+    return float(value) if isinstance(value, (bool, int, float)) else None
+
+
+def _reason(number: float, trajectory: Trajectory) -> str:
+    if number == 1:
+        return "correct"
+    if not trajectory.answer.strip():
+        return "empty"
+    if "limit" in trajectory.extra:
+        return "limit"
+    return "partial" if number > 0 else "wrong"
+
+
+ENVIRONMENT = Inspect

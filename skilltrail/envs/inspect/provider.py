@@ -1,0 +1,237 @@
+"""The target as a model of Inspect: every call of a task goes through our own models.
+
+So its replies are facts, budgets hold, keys stay where they are. Which rollout a call belongs
+to is known from the store that Inspect keeps for each sample, its scorer included.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageTool,
+    GenerateConfig,
+    ModelAPI,
+    ModelOutput,
+    ModelUsage,
+    modelapi,
+)
+from inspect_ai.model._model_output import StopReason
+from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
+from inspect_ai.util import store
+
+from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.trajectory import Turn
+from skilltrail.envs.kit.asking import system_text
+from skilltrail.models.protocol import Decoding, Message, Model, Part, Reply, Request
+
+NAME = "skilltrail/target"
+MARK = "skilltrail:rollout"  # where a sample's own store says whose calls are made
+_FINISH: dict[str, StopReason] = {
+    "stop": "stop",
+    "length": "max_tokens",
+    "tool": "tool_calls",
+    "refusal": "content_filter",
+}
+
+
+class OutOfTurns(Exception):
+    """The agent has made all the calls that it may make."""
+
+
+@dataclass
+class Calls:
+    """The calls of one rollout.
+
+    Attributes:
+        most: how many replies the agent may have.
+        answer_tokens: longest reply of a completion model, where the task sets none.
+        scoring: whether the task's scorer is at work: its calls are no turns of the agent.
+        error: what ended the rollout from our side.
+    """
+
+    target: Model
+    most: int
+    answer_tokens: int
+    turns: list[Turn] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+    scoring: bool = False
+    error: Exception | None = None
+    _sent: tuple[Message, ...] = ()
+
+    async def complete(
+        self, messages: list[ChatMessage], tools: list[ToolInfo], config: GenerateConfig
+    ) -> Reply:
+        """Return the target's reply and note the turn.
+
+        Raises:
+            OutOfTurns: there are no more turns.
+            ModelError: as `Model.complete`; kept in `error`.
+        """
+        if not self.scoring and len(self.turns) >= self.most:
+            self.error = OutOfTurns()
+            raise self.error
+        try:
+            request = self._request(messages, tools, config)
+            reply = await self.target.complete(request)
+        except SkilltrailError as error:
+            self.error = error
+            raise
+        self.replies.append(reply)
+        if not self.scoring:
+            self._note(request, reply)
+        return reply
+
+    def _request(
+        self, messages: list[ChatMessage], tools: list[ToolInfo], config: GenerateConfig
+    ) -> Request:
+        front = [m.text for m in messages if m.role == "system"]
+        system = "\n\n".join(text for text in front if text.strip())
+        sent = tuple(_message(m) for m in messages if m.role != "system")
+        offered = tuple(_tool(tool) for tool in tools)
+        decoding = Decoding(
+            max_tokens=config.max_tokens,
+            temperature=config.temperature,
+            top_p=config.top_p,
+            stop=tuple(config.stop_seqs or ()),
+            seed=config.seed,
+        )
+        turn = len(self.replies)
+        if self.target.style == "completion":
+            plain = Decoding(self.answer_tokens, 0.0, stop=("\n",))
+            return Request(
+                system=system_text(system),
+                prompt=completion_text(sent, offered),
+                decoding=decoding.over(plain),
+                turn=turn,
+            )
+        if offered and "tools" not in self.target.abilities:
+            raise UsageError(
+                "The Inspect task offers its agent tools",
+                "the target takes none",
+                "Choose a target with tools, or a task without",
+            )
+        return Request(system, None, sent, decoding, tools=offered, turn=turn)
+
+    def _note(self, request: Request, reply: Reply) -> None:
+        """Add the turn: what was sent after what had been sent before."""
+        known = len(self._sent)
+        new = request.messages[known:] if request.messages[:known] == self._sent else None
+        self._sent = request.messages
+        shown: Any = request.prompt
+        if shown is None:
+            shown = [m.to_json() for m in (request.messages if new is None else new)]
+        self.turns.append(Turn(shown, reply.text, reply.finish, reply.tool_calls))
+
+
+calls_of: dict[str, Calls] = {}
+
+
+def calls_here() -> Calls:
+    """Return the calls of the rollout whose sample is at work here."""
+    return calls_of[store().get(MARK)]
+
+
+@modelapi("skilltrail")
+class Target(ModelAPI):
+    """Inspect's side of the door."""
+
+    async def generate(
+        self,
+        input: list[ChatMessage],
+        tools: list[ToolInfo],
+        tool_choice: ToolChoice,
+        config: GenerateConfig,
+    ) -> ModelOutput:
+        """Return the target's reply in Inspect's words."""
+        calls = calls_here()
+        completion = calls.target.style == "completion"
+        return _output(await calls.complete(input, tools, config), tools if completion else [])
+
+    def max_connections(self) -> int:
+        """Return how many calls may wait at our door: it keeps its own limits."""
+        return 10_000
+
+
+def completion_text(messages: tuple[Message, ...], tools: tuple[Any, ...]) -> str:
+    """Return a conversation as the text that a completion model goes on with.
+
+    One question alone is put as `...\\nAnswer:`, the form of worked examples. Tools are told as
+    lines; a reply that is `{"name": ..., "arguments": {...}}` calls one.
+    """
+    texts = ["".join(part.text for part in message.parts) for message in messages]
+    if len(messages) == 1 and not tools:
+        return f"{texts[0].rstrip()}\nAnswer:"
+    lines = [f"Tool: {json.dumps(tool, ensure_ascii=False, sort_keys=True)}" for tool in tools]
+    names = {"user": "User", "assistant": "Assistant", "tool": "Result"}
+    said = zip(messages, texts, strict=True)
+    lines += [f"{names[message.role]}: {text.strip()}" for message, text in said]
+    return "\n".join([*lines, "Assistant:"])
+
+
+def _message(message: ChatMessage) -> Message:
+    """Return a message of Inspect as ours.
+
+    Raises:
+        UsageError: it holds an image, a sound or a document.
+    """
+    if not isinstance(message.content, str):
+        kinds = {part.type for part in message.content} - {"text", "reasoning"}
+        if kinds:
+            raise UsageError(
+                "A message of the Inspect task",
+                f"it holds {', '.join(sorted(kinds))}",
+                "Only texts reach a target from a task of Inspect",
+            )
+    parts = (Part(message.text),)
+    if isinstance(message, ChatMessageTool):
+        text = message.error.message if message.error is not None else message.text
+        return Message("tool", (Part(text),), tool_call_id=message.tool_call_id)
+    if isinstance(message, ChatMessageAssistant):
+        calls = tuple(
+            {"id": call.id, "name": call.function, "arguments": call.arguments}
+            for call in message.tool_calls or ()
+        )
+        return Message("assistant", parts, calls)
+    return Message("user", parts)
+
+
+def _tool(tool: ToolInfo) -> dict[str, Any]:
+    parameters = tool.parameters.model_dump(mode="json", exclude_none=True)
+    return {"name": tool.name, "description": tool.description, "parameters": parameters}
+
+
+def _output(reply: Reply, told: list[ToolInfo]) -> ModelOutput:
+    """Return a reply in Inspect's words; `told`: the tools that the prompt told as text."""
+    calls = [
+        ToolCall(id=call["id"], function=call["name"], arguments=dict(call["arguments"]))
+        for call in reply.tool_calls
+    ] or _written_call(reply.text, {tool.name for tool in told})
+    message = ChatMessageAssistant(
+        content=reply.text, tool_calls=calls or None, model=NAME, source="generate"
+    )
+    usage = ModelUsage(
+        input_tokens=reply.usage.get("input", 0),
+        output_tokens=reply.usage.get("output", 0),
+        total_tokens=reply.usage.get("input", 0) + reply.usage.get("output", 0),
+    )
+    stop = "tool_calls" if calls else _FINISH.get(reply.finish, "unknown")
+    choice = ChatCompletionChoice(message=message, stop_reason=stop)
+    return ModelOutput(model=reply.model or NAME, choices=[choice], usage=usage)
+
+
+def _written_call(text: str, names: set[str]) -> list[ToolCall]:
+    """Return the call that a completion model wrote as JSON, or []."""
+    try:
+        call = json.loads(text)
+    except (ValueError, RecursionError):
+        return []
+    if not isinstance(call, dict) or call.get("name") not in names:
+        return []
+    arguments = call.get("arguments", {})
+    return [ToolCall("written", call["name"], arguments)] if isinstance(arguments, dict) else []

@@ -1,0 +1,288 @@
+"""Tasks of Inspect as items: its solver, its tools and its scorer over our own models."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from env_world import ROOT, env_of, own_items, roll, scripted
+
+from skilltrail.core.errors import DataError, ParamError, UsageError
+from skilltrail.core.item import Item
+from skilltrail.core.score import Outcome, Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.contract.fakes import FakeModel
+from skilltrail.envs.protocol import Environment
+from skilltrail.models.errors import Transient
+from skilltrail.models.protocol import Reply
+
+pytest.importorskip("inspect_ai", reason="needs the extra inspect")
+
+PRICE, LEDGER = "data/inspect/tasks.py@price", "data/inspect/tasks.py@ledger"
+HEAD = """
+from pathlib import Path
+from inspect_ai import Task, task
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageUser, get_model
+from inspect_ai.scorer import Score, match, model_graded_qa, scorer, mean
+from inspect_ai.solver import generate, solver
+from inspect_ai.util import sandbox
+"""
+
+
+def items(task: str, root: Path = ROOT, **params: Any) -> list[Item]:
+    return [one.item for one in own_items("inspect", root, task=task, **params)]
+
+
+def own_task(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, **params: Any) -> Any:
+    """Return the environment and the items of a task `own` in a project of its own."""
+    place = folder / "data" / "inspect"
+    place.mkdir(parents=True, exist_ok=True)
+    (folder / "dvc.yaml").write_text("stages: {}\n")
+    (place / "own.py").write_text(HEAD + text)
+    monkeypatch.chdir(folder)
+    task = "data/inspect/own.py@own"
+    return env_of("inspect", task=task, **params), items(task, folder, **params)
+
+
+def scored(env: Environment, item: Item, model: FakeModel, skill: str = "Be brief.") -> Score:
+    return env.score(item, roll(env, item, model, skill))
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+
+def test_samples_are_items_and_the_same_task_gives_the_same_items() -> None:
+    found = items(PRICE)
+    assert [found[0].id, len(found)] == ["price-1", 60]
+    assert [i.content_digest for i in found] == [i.content_digest for i in items(PRICE)]
+    assert len(items(PRICE, task_args={"count": 3})) == 3
+
+
+def test_the_skill_stands_before_the_question_of_a_completion() -> None:
+    env, item = env_of("inspect", task=PRICE), items(PRICE)[0]
+    model = scripted([Reply(item.gold["target"])])
+    assert scored(env, item, model, "Read with care.") == Score.scored(1.0, reason="correct")
+    assert model.requests[0].system == "Read with care.\n\n"
+    assert str(model.requests[0].prompt).endswith("\nAnswer:")
+
+
+def test_a_chat_model_has_the_skill_as_system_message() -> None:
+    env, item = env_of("inspect", task=PRICE), items(PRICE)[0]
+    model = scripted(["no idea"], style="chat")
+    assert scored(env, item, model, "Read with care.").reason == "wrong"
+    assert model.requests[0].system == "Read with care."
+    assert [m.role for m in model.requests[0].messages] == ["user"]
+
+
+def test_a_tool_is_called_and_what_it_says_is_the_next_turn() -> None:
+    env, item = env_of("inspect", task=LEDGER), items(LEDGER)[0]
+    words = item.input["sample"]["input"].rstrip("?").split()  # What did NAME pay for the WARE?
+    name, ware = words[2], words[-1]
+    call = {"id": "c1", "name": "look_up", "arguments": {"name": name, "ware": ware}}
+    answer = item.gold["target"]
+    model = scripted(
+        [Reply("", "tool", (call,)), Reply(f"It was {answer}.")],
+        style="chat",
+        abilities=frozenset({"tools"}),
+    )
+    trajectory = roll(env, item, model)
+    assert env.score(item, trajectory).hard == 1.0
+    assert [t.finish for t in trajectory.turns] == ["tool", "stop"]
+    assert trajectory.turns[1].sent[-1] == {
+        "role": "tool", "parts": [answer], "tool_call_id": "c1",
+    }  # fmt: skip
+    assert [tool["name"] for tool in model.requests[0].tools] == ["look_up"]
+
+
+def test_a_completion_model_writes_its_call_as_json() -> None:
+    env, item = env_of("inspect", task=LEDGER), items(LEDGER)[0]
+    model = scripted(['{"name": "look_up", "arguments": {"name": "a", "ware": "b"}}', "1.00"])
+    trajectory = roll(env, item, model)
+    assert "Result: There is no such entry." in str(trajectory.turns[1].sent)
+    assert env.score(item, trajectory).reason == "wrong"
+
+
+def test_a_target_without_tools_is_refused_in_words() -> None:
+    env, item = env_of("inspect", task=LEDGER), items(LEDGER)[0]
+    with pytest.raises(UsageError, match="takes none"):
+        roll(env, item, scripted(["1.00"], style="chat"))
+
+
+def test_an_agent_that_never_ends_has_used_up_its_turns() -> None:
+    env = env_of("inspect", task=LEDGER, limits=env_of("inspect").params.limits.__class__(2))
+    item = items(LEDGER)[0]
+    model = scripted(['{"name": "look_up", "arguments": {"name": "a", "ware": "b"}}'] * 9)
+    trajectory = roll(env, item, model)
+    assert [trajectory.ending, len(model.requests)] == ["out_of_turns", 2]
+
+
+def test_a_failed_call_is_a_failed_call_and_hurts_no_other_item() -> None:
+    env, found = env_of("inspect", task=PRICE), items(PRICE)[:2]
+    bad = FakeModel(fails=Transient("asked", "the line is dead"))
+    good = scripted([found[1].gold["target"]])
+
+    async def both() -> list[Any]:
+        tasks = [
+            env.rollout(item, "", model) for item, model in zip(found, (bad, good), strict=True)
+        ]
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    lost, right = asyncio.run(both())
+    assert isinstance(lost, Transient)
+    assert env.score(found[1], right).hard == 1.0
+
+
+def test_rollouts_at_once_are_told_apart() -> None:
+    env, found = env_of("inspect", task=PRICE), items(PRICE)[:20]
+
+    async def all_of() -> list[Trajectory]:
+        models = [scripted([f"answer {i.id}"]) for i in found]
+        return await asyncio.gather(
+            *(env.rollout(i, f"skill {i.id}", m) for i, m in zip(found, models, strict=True))
+        )
+
+    assert [t.answer for t in asyncio.run(all_of())] == [f"answer {i.id}" for i in found]
+
+
+def test_an_open_session_serves_another_loop_too() -> None:
+    env, item = env_of("inspect", task=PRICE), items(PRICE)[0]
+    assert roll(env, item, scripted(["1"])) == roll(env, item, scripted(["1"]))
+
+
+def test_a_cancelled_rollout_leaves_nothing_behind() -> None:
+    env, item = env_of("inspect", task=PRICE), items(PRICE)[0]
+
+    class Slow(FakeModel):
+        async def complete(self, request: Any) -> Reply:
+            await asyncio.sleep(60)
+            return Reply("never")
+
+    async def cut() -> int:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(env.rollout(item, "", Slow()), 3)
+        await asyncio.sleep(1)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(cut()) == 1
+
+
+def test_another_target_of_a_sample_is_another_rollout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "@task\ndef own():\n    return Task([Sample('q', target='{}')], scorer=match())\n"
+    _, (one,) = own_task(tmp_path, text.format("a"), monkeypatch)
+    _, (other,) = own_task(tmp_path, text.format("b"), monkeypatch)
+    assert one.input_digest != other.input_digest
+    assert one.input["sample"] == other.input["sample"]
+
+
+def test_the_code_of_a_task_is_part_of_its_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "@task\ndef own():\n    return Task([Sample('q', target='a')], scorer=match())\n"
+    one, _ = own_task(tmp_path, text, monkeypatch)
+    other, _ = own_task(tmp_path, text + "# changed\n", monkeypatch)
+    assert one.version != other.version
+
+
+def test_a_grader_asks_through_the_same_door_and_is_no_turn_of_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "@task\ndef own():\n"
+        "    return Task([Sample('Say hello.', target='hello')], scorer=model_graded_qa())\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch)
+    model = scripted(["hello", "GRADE: C"], style="chat")
+    trajectory = roll(env, item, model, "Be kind.")
+    assert env.score(item, trajectory).hard == 1.0
+    assert [len(trajectory.turns), len(model.requests)] == [1, 2]
+    assert "Be kind." not in model.requests[1].system
+
+
+def test_a_skill_can_lie_in_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "@solver\ndef reads():\n    async def solve(state, generate):\n"
+        "        told = await sandbox().read_file('skills/own/SKILL.md')\n"
+        "        given = await sandbox().read_file('note.txt')\n"
+        "        state.messages.append(ChatMessageUser(content=told + given))\n"
+        "        return await generate(state)\n    return solve\n"
+        "@task\ndef own():\n"
+        "    note = str(Path(__file__).parent / 'note.txt')\n"
+        "    return Task([Sample('q', target='a', files={'note.txt': note})], solver=reads(),\n"
+        "                scorer=match(), sandbox='local')\n"
+    )
+    (tmp_path / "data" / "inspect").mkdir(parents=True)
+    note = tmp_path / "data" / "inspect" / "note.txt"
+    note.write_text("A note.")
+    env, (item,) = own_task(tmp_path, text, monkeypatch, skill_path="skills/own/SKILL.md")
+    model = scripted(["a"], style="chat")
+    assert scored(env, item, model, "Be kind. ").hard == 1.0
+    assert model.requests[0].system == ""
+    assert model.requests[0].messages[1].parts[0].text == "Be kind. A note."
+    note.write_text("Another note.")
+    with pytest.raises(DataError, match=r"note\.txt"):
+        roll(env, item, scripted(["a"], style="chat"))
+
+
+def test_code_of_a_task_that_raises_names_the_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "@scorer(metrics=[mean()])\ndef bad():\n    async def score(state, target):\n"
+        "        raise RuntimeError('no such table')\n    return score\n"
+        "@task\ndef own():\n    return Task([Sample('q', target='a', id='x7')], scorer=bad())\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch)
+    with pytest.raises(DataError, match=r"x7.*\n?.*no such table"):
+        roll(env, item, scripted(["a"]))
+
+
+@pytest.mark.parametrize(
+    ("value", "hard", "reason"),
+    [
+        ("C", 1.0, "correct"), ("I", 0.0, "wrong"), ("P", 0.5, "partial"), ("N", 0.0, "wrong"),
+        (True, 1.0, "correct"), (0.25, 0.25, "partial"), ("yes", 1.0, "correct"),
+        ("0.5", 0.5, "partial"), ({"a": 1, "b": 0}, 1.0, "correct"),
+    ],
+)  # fmt: skip
+def test_values_of_inspect_are_numbers(value: Any, hard: float, reason: str) -> None:
+    env, item = env_of("inspect"), Item("x", {"sample": {"input": "q"}}, {"target": "a"})
+    trajectory = Trajectory((), "a", extra={"scores": {"own": {"value": value}}})
+    assert env.score(item, trajectory) == Score.scored(hard, reason=reason)
+
+
+@pytest.mark.parametrize("value", [7, -1, "good", None, float("nan"), [1], {}])
+def test_a_value_that_is_no_score_is_said_and_never_bent(value: Any) -> None:
+    env, item = env_of("inspect"), Item("x", {"sample": {"input": "q"}}, {"target": "a"})
+    trajectory = Trajectory((), "a", extra={"scores": {"own": {"value": value}}})
+    assert env.score(item, trajectory).outcome is Outcome.INVALID
+
+
+@pytest.mark.parametrize(
+    ("task", "found"),
+    [
+        ("", "''"),
+        ("price", "'price'"),
+        ("data/inspect/tasks.py", r"tasks\.py"),
+        ("data/inspect/none.py@price", "no file"),
+        ("data/inspect/tasks.py@none", "no task 'none'"),
+        ("../tasks.py@price", "is under neither"),
+        ("nobodys_package/gsm8k", "no installed package"),
+    ],
+)
+def test_a_task_that_is_not_there_is_named(task: str, found: str) -> None:
+    with pytest.raises(ParamError, match=found):
+        items(task)
+
+
+def test_arguments_that_a_task_does_not_take_are_named() -> None:
+    with pytest.raises(ParamError, match="unexpected keyword"):
+        items(PRICE, task_args={"colour": "red"})
