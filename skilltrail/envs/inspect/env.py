@@ -23,7 +23,6 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.inspect import records
-from skilltrail.envs.kit.asking import total_usage
 from skilltrail.envs.kit.excerpts import fold
 from skilltrail.envs.kit.fields import ident, optional_text
 from skilltrail.envs.protocol import Environment, MissingDependency, ScoredBy, Where
@@ -33,9 +32,7 @@ from skilltrail.store.place import project_above
 
 if TYPE_CHECKING:
     from inspect_ai import Task
-    from inspect_ai.log import EvalSample
 
-    from skilltrail.envs.inspect.provider import Calls
     from skilltrail.envs.inspect.session import Session
 
 
@@ -131,7 +128,7 @@ class Inspect(Environment):
         calls = Calls(target, self.params.limits.turns, self.params.answer_tokens)
         done = await session.run(sample, skill, calls)
         if isinstance(calls.error, OutOfTurns):
-            return self._trajectory(calls, "", "out_of_turns", {})
+            return calls.said.ended("out_of_turns")
         if calls.error is not None:
             raise calls.error
         if done.error is not None:
@@ -141,8 +138,8 @@ class Inspect(Environment):
             name: cleaned({"value": score.value, "explanation": score.explanation})
             for name, score in (done.scores or {}).items()
         }
-        extra = {"scores": scores} | self._limit(done)
-        return self._trajectory(calls, done.output.completion, "answered", extra)
+        extra = {"scores": scores} | ({} if done.limit is None else {"limit": done.limit.type})
+        return calls.said.ended("answered", done.output.completion, extra)
 
     def _session_here(self) -> Session:
         from skilltrail.envs.inspect.session import Session
@@ -153,17 +150,6 @@ class Inspect(Environment):
 
     def _task(self) -> Task:
         return records.load_task(self._root, self.params.task, self.params.task_args)
-
-    def _limit(self, done: EvalSample) -> dict[str, str]:
-        return {} if done.limit is None else {"limit": done.limit.type}
-
-    def _trajectory(
-        self, calls: Calls, answer: str, ending: str, extra: Mapping[str, Any]
-    ) -> Trajectory:
-        last = calls.replies[-1].model if calls.replies else ""
-        return Trajectory(
-            tuple(calls.turns), answer, ending, last, total_usage(calls.replies), extra
-        )
 
     def score(self, item: Item, trajectory: Trajectory) -> Score:
         """Return the task's own score, as Inspect turns values into numbers.

@@ -7,7 +7,7 @@ to is known from the store that Inspect keeps for each sample, its scorer includ
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from inspect_ai.model import (
@@ -26,8 +26,7 @@ from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 from inspect_ai.util import store
 
 from skilltrail.core.errors import SkilltrailError, UsageError
-from skilltrail.core.trajectory import Turn
-from skilltrail.envs.kit.asking import system_text
+from skilltrail.envs.kit.transcript import Transcript, completion
 from skilltrail.models.protocol import Decoding, Message, Model, Part, Reply, Request
 
 NAME = "skilltrail/target"
@@ -50,6 +49,8 @@ class Calls:
 
     Attributes:
         most: how many replies the agent may have.
+        said: the agent's turns.
+        made: how many calls were answered, the scorer's too.
         answer_tokens: longest reply of a completion model, where the task sets none.
         scoring: whether the task's scorer is at work: its calls are no turns of the agent.
         error: what ended the rollout from our side.
@@ -58,8 +59,8 @@ class Calls:
     target: Model
     most: int
     answer_tokens: int
-    turns: list[Turn] = field(default_factory=list)
-    replies: list[Reply] = field(default_factory=list)
+    said: Transcript = field(default_factory=Transcript)
+    made: int = 0
     scoring: bool = False
     error: Exception | None = None
     _sent: tuple[Message, ...] = ()
@@ -73,7 +74,7 @@ class Calls:
             OutOfTurns: there are no more turns.
             ModelError: as `Model.complete`; kept in `error`.
         """
-        if not self.scoring and len(self.turns) >= self.most:
+        if not self.scoring and len(self.said.turns) >= self.most:
             self.error = OutOfTurns()
             raise self.error
         try:
@@ -82,7 +83,7 @@ class Calls:
         except SkilltrailError as error:
             self.error = error
             raise
-        self.replies.append(reply)
+        self.made += 1
         if not self.scoring:
             self._note(request, reply)
         return reply
@@ -101,22 +102,16 @@ class Calls:
             stop=tuple(config.stop_seqs or ()),
             seed=config.seed,
         )
-        turn = len(self.replies)
         if self.target.style == "completion":
-            plain = Decoding(self.answer_tokens, 0.0, stop=("\n",))
-            return Request(
-                system=system_text(system),
-                prompt=completion_text(sent, offered),
-                decoding=decoding.over(plain),
-                turn=turn,
-            )
+            asked = completion(system, completion_text(sent, offered), self.answer_tokens)
+            return replace(asked, decoding=decoding.over(asked.decoding), turn=self.made)
         if offered and "tools" not in self.target.abilities:
             raise UsageError(
                 "The Inspect task offers its agent tools",
                 "the target takes none",
                 "Choose a target with tools, or a task without",
             )
-        return Request(system, None, sent, decoding, tools=offered, turn=turn)
+        return Request(system, None, sent, decoding, tools=offered, turn=self.made)
 
     def _note(self, request: Request, reply: Reply) -> None:
         """Add the turn: what was sent after what had been sent before."""
@@ -126,7 +121,7 @@ class Calls:
         shown: Any = request.prompt
         if shown is None:
             shown = [m.to_json() for m in (request.messages if new is None else new)]
-        self.turns.append(Turn(shown, reply.text, reply.finish, reply.tool_calls))
+        self.said.add(shown, reply)
 
 
 calls_of: dict[str, Calls] = {}
@@ -150,8 +145,8 @@ class Target(ModelAPI):
     ) -> ModelOutput:
         """Return the target's reply in Inspect's words."""
         calls = calls_here()
-        completion = calls.target.style == "completion"
-        return _output(await calls.complete(input, tools, config), tools if completion else [])
+        told = tools if calls.target.style == "completion" else []
+        return _output(await calls.complete(input, tools, config), told)
 
     def max_connections(self) -> int:
         """Return how many calls may wait at our door: it keeps its own limits."""
