@@ -11,10 +11,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from env_world import env_of
 from report_world import Project, make_project
 from ruamel.yaml import YAML
 
 from skilltrail.core.errors import SkillError, UsageError
+from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.history.log.replay import version_of
 from skilltrail.report.charts import curves_chart, run_chart
 from skilltrail.report.flat import TABLES, columns_of, csv_text, table_of
@@ -348,3 +351,22 @@ def test_several_runs_are_drawn_in_one_picture_apart_where_they_coincide() -> No
     paths = [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path") if p.get("fill")]
     assert len(set(paths)) == len(paths) == 2
     assert "one &amp; only 0.700" in drawn
+
+
+def test_rollouts_are_read_as_logs_of_inspect_with_the_same_scores(
+    project: Project, tmp_path: Path
+) -> None:
+    logs = pytest.importorskip("inspect_ai.log", reason="needs the extra inspect")
+    from skilltrail.report.sinks.inspect_logs import write_eval_logs
+
+    events = [*project.training, *project.evaluation]
+    said = Trajectory((Turn("What?", "That."),), "That.", model="m")
+    env, items = env_of("textqa"), {"1": Item("1", {"question": "What?"}, ["That."])}
+    paths = list(write_eval_logs(tmp_path / "logs", events, items, env, lambda key: said))
+    scored = [event for event in events if event.type == "rollouts.scored"]
+    for event, path in zip(scored, paths, strict=True):
+        read = logs.read_eval_log(str(path))
+        told = [(s.id, s.scores["hard"].value, s.scores["soft"].value) for s in read.samples]
+        rows = [(row["item"], row["hard"], row["soft"]) for row in event.data["items"]]
+        assert sorted(told) == sorted(rows)
+        assert [m.text for m in read.samples[0].messages] == ["What?", "That."]

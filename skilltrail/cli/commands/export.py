@@ -46,6 +46,9 @@ def export(
             "--skill-md", metavar="FILE", help="The best skill as SKILL.md; - is stdout."
         ),
     ] = None,
+    inspect: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Rollouts as .eval logs of Inspect.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name in SKILL.md.")] = None,
     description: Annotated[str | None, typer.Option(help="Description in SKILL.md.")] = None,
 ) -> None:
@@ -54,7 +57,7 @@ def export(
     Example: skilltrail export --csv steps.csv --curve curve.svg
     """
     here = Project.here()
-    named = (csv, json, parquet, curve, html, audit, skill)
+    named = (csv, json, parquet, curve, html, audit, skill, inspect)
     targets = [path for path in named if path is not None]
     if not targets:
         raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
@@ -72,7 +75,38 @@ def export(
     if skill is not None:
         best = find_skill(here, "best" if run is None else f"{run}:best").text
         _write_skill(skill, best, training[0].data, name, description)
+    if inspect is not None:
+        _write_inspect(inspect, [*training, *evaluation])
     _tell_written(targets)
+
+
+def _write_inspect(folder: Path, events: Sequence[Event]) -> None:
+    from skilltrail.core.item import SPLITS
+    from skilltrail.core.trajectory import Trajectory
+    from skilltrail.data.splits import read_split
+    from skilltrail.runtime.workspace import environment_of, load_params
+    from skilltrail.store.place import find_place
+    from skilltrail.store.reader import open_reading
+
+    try:
+        from skilltrail.report.sinks.inspect_logs import write_eval_logs
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            "--inspect",
+            f"{error.name} is not installed",
+            "Run `pip install 'skilltrail[inspect]'`",
+        ) from error
+    place = find_place()
+    env = environment_of(load_params(place.workspace))
+    items = {i.id: i for split in SPLITS for i in read_split(place.workspace, split)}
+    with open_reading(place.root) as store:
+
+        def trajectory_of(key: str) -> Trajectory | None:
+            fact = None if store is None else store.get(key)
+            return None if fact is None else Trajectory.from_json(fact["trajectory"])
+
+        for path in write_eval_logs(folder, events, items, env, trajectory_of):
+            say(f"wrote {path}")
 
 
 def _tell_written(targets: Sequence[Path]) -> None:

@@ -1,0 +1,1 @@
+"""A run in the forms of other programs that keep runs."""
