@@ -22,6 +22,26 @@ if TYPE_CHECKING:
     from skilltrail.history.log.events import Event
 
 File = Annotated[Path | None, typer.Option(metavar="FILE", help="Write there; - is stdout.")]
+Curve = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The run chart, .svg or .png.")
+]
+Html = Annotated[Path | None, typer.Option(metavar="FILE", help="The report as one file.")]
+Audit = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The audit of every version, Markdown.")
+]
+SkillMd = Annotated[
+    Path | None,
+    typer.Option("--skill-md", metavar="FILE", help="The best skill as SKILL.md; - is stdout."),
+]
+Inspect = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Rollouts as .eval logs of Inspect.")
+]
+AgentSkill = Annotated[
+    Path | None,
+    typer.Option(
+        "--agent-skill", metavar="DIR", help="The skill that teaches agents this tool."
+    ),
+]
 
 
 def export(
@@ -30,25 +50,13 @@ def export(
     csv: File = None,
     json: File = None,
     parquet: File = None,
-    curve: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The run chart, .svg or .png.")
-    ] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The report as one file.")
-    ] = None,
+    curve: Curve = None,
+    html: Html = None,
     runs: Annotated[bool, typer.Option("--runs", help="Put all runs into --html.")] = False,
-    audit: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The audit of every version, Markdown.")
-    ] = None,
-    skill: Annotated[
-        Path | None,
-        typer.Option(
-            "--skill-md", metavar="FILE", help="The best skill as SKILL.md; - is stdout."
-        ),
-    ] = None,
-    inspect: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Rollouts as .eval logs of Inspect.")
-    ] = None,
+    audit: Audit = None,
+    skill: SkillMd = None,
+    inspect: Inspect = None,
+    agent: AgentSkill = None,
     name: Annotated[str | None, typer.Option(help="Name in SKILL.md.")] = None,
     description: Annotated[str | None, typer.Option(help="Description in SKILL.md.")] = None,
 ) -> None:
@@ -56,11 +64,15 @@ def export(
 
     Example: skilltrail export --csv steps.csv --curve curve.svg
     """
-    here = Project.here()
     named = (csv, json, parquet, curve, html, audit, skill, inspect)
     targets = [path for path in named if path is not None]
+    if agent is not None:
+        _write_agent_skill(agent)
+        if not targets:
+            return
     if not targets:
         raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
+    here = Project.here()
     training = open_source(here, run).events
     if run is None:
         tell_stand_in(here)
@@ -78,6 +90,19 @@ def export(
     if inspect is not None:
         _write_inspect(inspect, [*training, *evaluation])
     _tell_written(targets)
+
+
+def _write_agent_skill(folder: Path) -> None:
+    """Write the skill as a folder of its own below an agent's folder of skills."""
+    from skilltrail.runtime.template import SOURCE
+
+    path = folder / "skilltrail" / SKILL_MD
+    text = (SOURCE / "skills" / "skilltrail" / SKILL_MD).read_text(encoding="utf-8")
+    if live_text(path) not in ("", text):
+        remedy = "Move it away first, or choose another folder"
+        raise UsageError(f"--agent-skill {folder}", f"{path} holds another text", remedy)
+    _write(path, text)
+    emit(f"wrote {path}")
 
 
 def _write_inspect(folder: Path, events: Sequence[Event]) -> None:
