@@ -15,7 +15,7 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.export import as_skill_md, live_text
+from skilltrail.cli.skill_files import as_skill_md, live_text
 from skilltrail.cli.sources import project, skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from skilltrail.cli.skill_files import as_skill_md, live_text
 from skilltrail.cli.sources import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVALUATION
 from skilltrail.history.ask.sources import Project, find_skill, open_source
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
-from skilltrail.skill.skill_file import SKILL_MD, skill_md, slug
+from skilltrail.skill.skill_file import SKILL_MD
 
 if TYPE_CHECKING:
     from skilltrail.history.log.events import Event
@@ -153,40 +153,6 @@ def _write_skill(
             f"See the diff and agree: `skilltrail adopt {path}`",
         )
     _write(path, text)
-
-
-def as_skill_md(
-    text: str, started: Any, name: str | None, description: str | None, path: Path, live: str
-) -> str:
-    """Return a trained skill as the SKILL.md for `path`, where `live` stands now.
-
-    What neither options nor a frontmatter tell is made from folder and run.
-    """
-    folder = None
-    if path.name == SKILL_MD:
-        folder = Path(os.path.realpath(path)).parent.name
-        if name is not None and name != folder:
-            say(f"note: the folder is {folder}; agents look for a skill {name} in one named so")
-    env = str(started["env"])
-    told = f"Use for tasks like those of {env}. Trained on {len(started['train'])} examples."
-    otherwise = (slug(env), told)
-    return skill_md(text, name, description, live=live, folder=folder, otherwise=otherwise)
-
-
-def live_text(path: Path) -> str:
-    """Return what stands at `path` now, "" for nothing (and for stdout).
-
-    Raises:
-        UsageError: it is no UTF-8 text.
-    """
-    try:
-        return "" if str(path) == "-" else path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"{path} cannot be read", str(error), "Name a UTF-8 text file"
-        ) from error
 
 
 def _evaluation(here: Project, training: Sequence[Event]) -> list[Event]:
