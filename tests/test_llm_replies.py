@@ -57,6 +57,34 @@ def test_an_object_of_another_kind_beside_the_answer_is_no_rival() -> None:
     assert found('Form: {"op": "append"}. {"edits": []}').value == {"edits": []}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"patch": {"edits": [EDIT]}}',
+        '{"name": "patch", "arguments": {"edits": [EDIT]}}',
+        '<think>maybe {"patch": {}} ?</think>\n{"patch": {"edits": [EDIT]}}',
+        '{"Result": {"Edits": [EDIT]}}',
+    ],
+)
+def test_an_object_alone_inside_another_is_the_answer_and_the_repair_is_told(text: str) -> None:
+    """Case json-parse-02."""
+    read = found(text.replace("EDIT", json.dumps(EDIT)))
+    assert read.value == {"edits": [EDIT]}
+    assert "wrapped" in read.repairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": {"edits": []}, "b": {"edits": []}}',
+        '{"a": {"b": {"edits": []}}}',
+        '{"a": {"x": 1}}',
+    ],
+)
+def test_of_several_objects_inside_another_none_is_guessed(text: str) -> None:
+    assert code(text) == "wrong_shape"
+
+
 @pytest.mark.parametrize("tag", ["think", "THINK", "thinking", "reasoning", "reflection"])
 def test_reasoning_blocks_are_passed_over(tag: str) -> None:
     text = f'<{tag}>maybe {{"edits": [1]}} ?</{tag}>\n{{"edits": []}}'
@@ -123,7 +151,7 @@ def test_a_raw_line_end_in_a_string_is_kept_and_the_repair_is_told() -> None:
         ('{"edits": [1e999]}', "not_json"),
         ('{"edits": [], "edits": [1]}', "duplicate_key"),
         ('{"edits": "none"}', "wrong_shape"),
-        ('{"patch": {"edits": []}}', "wrong_shape"),
+        ('{"patch": {"x": []}}', "wrong_shape"),
         ("{}", "wrong_shape"),
         ('{"edits": ' + "[" * 500 + "]" * 500 + "}", "not_json"),
     ],

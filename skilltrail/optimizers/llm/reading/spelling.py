@@ -2,7 +2,9 @@
 
 Only what can mean one thing is read so, by the schema: a word of a closed list or a key in
 other case, hyphens or blanks; an entry of a ranking written as a text of digits; an id written
-as a number; one text where a list of texts is asked for. What was done is told, and recorded.
+as a number; one text where a list of texts is asked for; an object inside another that says
+nothing else (`{"patch": {…}}`, a call of a function in words). What was done is told, and
+recorded.
 """
 
 from __future__ import annotations
@@ -13,14 +15,27 @@ from typing import Any
 
 from skilltrail.skill.untrusted import same_word
 
-SPELLING, DIGITS, SINGLE = "spelling", "digits", "single_text"
+SPELLING, DIGITS, SINGLE, WRAPPED = "spelling", "digits", "single_text", "wrapped"
 _DIGITS = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 def respelled(value: Any, schema: Mapping[str, Any]) -> tuple[Any, tuple[str, ...]]:
     """Return the JSON value as the schema spells it, and what was done, in order of name."""
-    done: set[str] = set()
-    return _read(value, schema, done), tuple(sorted(done))
+    inside = _unwrapped(value, schema.get("properties", {}))
+    done: set[str] = set() if inside is value else {WRAPPED}
+    return _read(inside, schema, done), tuple(sorted(done))
+
+
+def _unwrapped(value: Any, properties: Mapping[str, Any]) -> Any:
+    """Return the one object inside one that has no property of its own; else `value`."""
+    if not isinstance(value, Mapping) or _names_any(value, properties):
+        return value
+    inside = [part for part in value.values() if isinstance(part, Mapping)]
+    return inside[0] if len(inside) == 1 and _names_any(inside[0], properties) else value
+
+
+def _names_any(value: Mapping[str, Any], properties: Mapping[str, Any]) -> bool:
+    return any(key in properties or same_word(key, properties) is not None for key in value)
 
 
 def _read(value: Any, schema: Mapping[str, Any], done: set[str]) -> Any:
