@@ -50,6 +50,7 @@ COMMANDS = (
     Command("export", "export", "Write tables, the curve, audits or a SKILL.md to files."),
     Command("adopt", "adopt", "Show a skill's diff to a live skill file, then write it there."),
     Command("new-env", "envs", "Make a new environment from the template."),
+    Command("harvest", "harvest", "Propose items from the sessions of agent programs."),
     Command("data", "envs", "Join a released split manifest with your download."),
     Command("params", "params", "Show every param of this run, its value and its origin."),
 )
