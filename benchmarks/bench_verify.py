@@ -3,14 +3,16 @@
     python benchmarks/bench_verify.py [--rollouts 100000]
 
 A project is made whose own environment answers by arithmetic, so that its rollouts are recorded
-without a model; the real stages run, and then the real command, whose time is printed. Half of
-the rollouts are of training, half of the evaluation.
+without a model; the real stages run, and then the real command, whose time is printed, by the
+clock and of the processor (on a busy machine the second says more). Nearly all rollouts are of
+the evaluation, of fifty skills.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[1]
-WANTED_S = 120.0
+WANTED_S, SKILLS = 120.0, 50
 # What makes an environment that asks nobody out of the template.
 AGENT = '''
     async def rollout(self, item, skill, target):
@@ -45,16 +47,22 @@ def main() -> int:
         write(folder, rollouts)
         for stage in ("split", "train", "evaluate", "report"):
             run(folder, "-m", f"stages.{stage}")
-        began = time.monotonic()
+        began, busy = time.monotonic(), cpu_s()
         done = run(folder, "-m", "skilltrail", "verify", "--json", fine=(0, 3))
-        took = time.monotonic() - began
+        took, busy = time.monotonic() - began, cpu_s() - busy
     rows = {r["rule"]: r for one in json.loads(done)["levels"] for r in one["rules"]}
     found = rows["rollouts"]
     sys.stdout.write(
         f"{found['checked']} of {found['of']} rollouts checked, each scored and told again: "
-        f"{took:.1f} s (wanted: {WANTED_S:.0f} s for 100000)\n"
+        f"{took:.1f} s, {busy:.1f} s of one processor (wanted: {WANTED_S:.0f} s for 100000)\n"
     )
-    return int(took > WANTED_S * max(1.0, rollouts / 100_000))
+    return int(min(took, busy) > WANTED_S * max(1.0, rollouts / 100_000))
+
+
+def cpu_s() -> float:
+    """Return the processor time of processes that this one started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def write(folder: Path, rollouts: int) -> None:
@@ -67,25 +75,24 @@ def write(folder: Path, rollouts: int) -> None:
     text = source.read_text("utf-8")
     assert "\n    def score(" in text
     source.write_text(text.replace("\n    def score(", AGENT, 1), "utf-8")
-    n = max(20, rollouts // 100)
+    n = max(20, rollouts // SKILLS)
     data = folder / "data/many"
     data.mkdir()
     for split in ("train", "selection", "test"):
         rows = [
             {"id": f"{split}-{i}", "question": f"{split}: {i} plus 7?", "answers": [str(i + 7)]}
-            for i in range(60 if split == "train" else n)
+            for i in range(n if split == "test" else 60)
         ]
         (data / f"{split}.jsonl").write_text(
             "".join(f"{json.dumps(row)}\n" for row in rows), "utf-8"
         )
-    skills = [f"skills/seeds/made-{k}.md" for k in range(50)]
+    skills = [f"skills/seeds/made-{k}.md" for k in range(SKILLS)]
     for k, name in enumerate(skills):
         (folder / name).write_text("# Sums\n" + "- add\n" * k, "utf-8")
     path = folder / "params.yaml"
     params: Any = YAML().load(path.read_text("utf-8"))
     params |= {"env": "sums", "epochs": 1, "batch_size": 60, "use_gate": False}
     params["data"]["split_dir"] = "data/many"
-    params["gate"]["repeats"] = 25
     params["evaluate"]["skills"] = skills
     with path.open("w", encoding="utf-8", newline="\n") as file:
         YAML().dump(params, file)

@@ -169,3 +169,16 @@ def test_a_refused_subfolder_is_not_made(tmp_path: Path) -> None:
 def test_every_stage_of_the_template_names_the_library_once() -> None:
     text = installed_pipeline((ROOT / "dvc.yaml").read_text("utf-8"))
     assert text.count(LIBRARY.as_posix()) == 4
+
+
+def test_an_upgrade_brings_the_rules_by_which_two_runs_are_merged(repository: Path) -> None:
+    init_workspace(repository, None)
+    path = repository / ".gitattributes"
+    whole = path.read_text("utf-8")
+    earlier = [line for line in whole.splitlines() if not line.endswith(" -merge")]
+    path.write_text("*.mine text\n" + "\n".join(earlier) + "\n", "utf-8")
+    assert upgrade_workspace(repository).written == (".gitattributes",)
+    now = path.read_text("utf-8").splitlines()
+    assert now[0] == "*.mine text"
+    assert set(now[1:]) == set(whole.splitlines())
+    assert upgrade_workspace(repository).written == ()

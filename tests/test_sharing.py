@@ -156,6 +156,31 @@ def test_a_run_of_ones_own_in_the_way_of_anothers_name_keeps_its_own(
     assert outcomes(share(door(bob), None, "bob")[1]) == {"anna": "new"}
 
 
+def test_an_evaluation_made_here_of_anothers_run_does_not_stand_in_the_way_of_his_own(
+    clones: tuple[Path, Path], tmp_path: Path
+) -> None:
+    anna, bob = clones
+    tip = train(anna, "main", tmp_path / "a")
+    share(door(anna), None, "anna")
+    fetch(door(bob), None)
+    trees = {}
+    for person in (anna, bob):
+        made = git(
+            person, "commit-tree", "-p", tip, "-m", person.name, f"{tip}^{{tree}}"
+        ).strip()
+        trees[person.name] = made
+    git(anna, "update-ref", "refs/evolution-evaluations/main/1", trees["anna"])
+    git(bob, "update-ref", "refs/evolution-evaluations/anna/main/1", trees["bob"])
+    share(door(anna), None, None)
+    assert outcomes(fetch(door(bob), None)[1]) == {"anna/main": "same", "anna/main/2": "new"}
+    assert outcomes(fetch(door(bob), None)[1]) == {"anna/main": "same", "anna/main/2": "same"}
+    assert door(bob).refs("refs/evolution-evaluations/") == {
+        "refs/evolution-evaluations/anna/main/1": trees["bob"],
+        "refs/evolution-evaluations/anna/main/2": trees["anna"],
+    }
+    assert outcomes(share(door(bob), None, "bob")[1]) == {}
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "..", "x\u202ey", "-", "a~1"])
 def test_a_name_that_git_cannot_use_is_refused_before_anything_is_sent(
     clones: tuple[Path, Path], tmp_path: Path, name: str

@@ -6,6 +6,8 @@ optimizer calls. It is versioned as events and never part of the skill.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skilltrail.core.canon import text_digest
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -30,4 +32,4 @@ async def write_meta_skill(run: Run, state: State, view: EpochView) -> State:
             "reply": answer.reply,
         },
     )
-    return run.follow(state)
+    return replace(state, meta_skill=answer.value)

@@ -8,6 +8,8 @@ so that a score never belongs to another text. (SkillOpt keeps it unmeasured by 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -16,7 +18,7 @@ from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit
 
-REGION = SOURCE = "slow_update"
+REGION = "slow_update"
 
 
 async def slow_update(run: Run, state: State, view: EpochView) -> State:
@@ -60,11 +62,17 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
         epoch=view.epoch,
         step=step,
         patch=f"p{seq}",
-        source=SOURCE,
+        source="slow_update",
     )
     if not built.usable:
-        return run.follow(state)
-    force = run.params.slow_update.mode == "force"
-    record = StepRecord(view.epoch, step)
-    state, _ = await evaluate_candidate(run, state, built, record, source=SOURCE, force=force)
-    return state
+        fate = "no_change" if built.rejected_before is None else "rejected"
+        return replace(state, guidance_fate=fate)
+    state, record = await evaluate_candidate(
+        run,
+        state,
+        built,
+        StepRecord(view.epoch, step),
+        source="slow_update",
+        force=run.params.slow_update.mode == "force",
+    )
+    return replace(state, guidance_fate=record.verdict)

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from skilltrail.core.canon import text_digest
+from skilltrail.core.score import exact_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
 from skilltrail.method.reflect import reject_reply
@@ -168,8 +169,8 @@ def rejected_before(run: Run, state: State, digest: str, source: str) -> int | N
     forced = source == "slow_update" and run.params.slow_update.mode == "force"
     if found is None or forced:
         return None
-    then, now = rule.mean(found.scores), rule.mean(state.scores)
-    holds = now is not None and then is not None and now >= then
+    now = exact_mean(rule.value(score) for score in state.scores.values())
+    holds = now is not None and found.mean is not None and now >= found.mean
     same = found.current == state.digest
     return found.event if same or (rule.rule == "strict" and holds) else None
 

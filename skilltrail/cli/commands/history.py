@@ -107,8 +107,9 @@ def verify(
     _tell(found, code, as_json=as_json)
     if code == FaultError.exit_code:
         remedy = (
-            "Each is named above; a rerun (`dvc repro`) writes the log anew, and"
-            " `skilltrail fork FILE` trains on from a skill edited by hand"
+            "Each is named above; a rerun (`dvc repro`) writes the log anew,"
+            " `skilltrail fork FILE` trains on from a skill edited by hand, and"
+            " `skilltrail fetch` brings the commits of somebody else's run"
         )
         raise FaultError(f"verify {found.name}", f"{len(found.faults)} fault(s)", remedy)
     if code:

@@ -12,7 +12,7 @@ Nothing is forced, on either side: a ref moves forward or is refused by name.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from typing import Any
 
@@ -108,6 +108,7 @@ def fetch(git: Git, remote: str | None) -> tuple[str, list[Exchanged]]:
         except GitError as error:
             remedy = "No run here has changed; once the remote answers, fetch again"
             raise GitError(f"Fetching from {remote}", error.found, remedy) from error
+    offers = _beside_own_evaluations(git, offers, here)
     rows = _judged(git, [(row, here.get(row.ref)) for row in offers])
     moves = [
         f"create {row.ref} {row.tip}"
@@ -129,18 +130,38 @@ def _judged(git: Git, offers: Iterable[tuple[Exchanged, str | None]]) -> list[Ex
     kinds = {kind: at for at, kind in enumerate(KINDS)}
     for row, before in sorted(offers, key=lambda one: (kinds[_kind(one[0].ref)], one[0].ref)):
         run = row.name if row.ref.startswith(RUNS) else row.name.rpartition("/")[0]
-        if run in refused:
+        if run in refused or not _fits(git, before, row.tip):
             outcome = REFUSED
         elif before is None:
             outcome = NEW
-        elif before == row.tip:
-            outcome = SAME
         else:
-            outcome = MOVED if _goes_on(git, before, row.tip) else REFUSED
+            outcome = SAME if before == row.tip else MOVED
         if outcome == REFUSED and row.ref.startswith(RUNS):
             refused.add(run)
-        rows.append(Exchanged(row.ref, row.theirs, row.tip, outcome))
+        rows.append(replace(row, outcome=outcome))
     return rows
+
+
+def _beside_own_evaluations(
+    git: Git, offers: Sequence[Exchanged], here: Mapping[str, str]
+) -> list[Exchanged]:
+    """Give evaluations that stand where one made here of the same run does another number."""
+    taken = {*here, *(row.ref for row in offers)}
+    found = []
+    for row in offers:
+        before = here.get(row.ref)
+        if row.ref.startswith(EVALUATIONS) and not _fits(git, before, row.tip):
+            base = row.ref.rpartition("/")[0] + "/"
+            known = [r for r, tip in here.items() if tip == row.tip and r.startswith(base)]
+            free = (f"{base}{n}" for n in count(1) if f"{base}{n}" not in taken)
+            row = replace(row, ref=known[0] if known else next(free))
+            taken.add(row.ref)
+        found.append(row)
+    return found
+
+
+def _fits(git: Git, before: str | None, tip: str) -> bool:
+    return before is None or before == tip or _goes_on(git, before, tip)
 
 
 def _goes_on(git: Git, before: str, tip: str) -> bool:

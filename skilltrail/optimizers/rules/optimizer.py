@@ -21,7 +21,7 @@ from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 
-TAG = "rules/3"
+TAG = "rules/1"
 
 
 class RulesOptimizer:

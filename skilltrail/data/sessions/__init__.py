@@ -1,1 +1,0 @@
-"""Items from the sessions that people had with agents: read, found, proposed, reviewed."""
