@@ -145,7 +145,7 @@ def test_a_run_of_zeros_resumes_where_it_was(tmp_path: Path) -> None:
         with pytest.raises(KeyboardInterrupt):
             run_toy(tmp_path, store, toy_params(epochs=1), stop_after(calls))
     done = run_toy(tmp_path, store, toy_params(epochs=1), Mute(workers=1))
-    assert done.state.best.mean == 0
+    assert done.state.best_mean == 0
     assert [event["step"] for event in done.events("step.ended")] == [1, 2, 3, 4]
     assert done.log == whole.log
 
@@ -298,7 +298,7 @@ from skilltrail.runtime.console import say
 from null_store import NullStore
 toy_world.SEED_SKILL = "# Trees\\n\\n- a \\u2192 b \\u2014 caf\\u00e9\\n"
 done = toy_world.run_toy(Path(sys.argv[1]), NullStore(), toy_world.toy_params(epochs=1))
-say("best: " + done.state.best.skill)
+say("best: " + done.state.best_skill)
 """
 
 

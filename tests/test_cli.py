@@ -46,6 +46,7 @@ def test_every_function_that_reads_like_a_command_is_in_the_table() -> None:
         loaded = import_module(f"skilltrail.cli.commands.{module}")
         families = [app for app in vars(loaded).values() if isinstance(app, typer.Typer)]
         within = {one.callback for app in families for one in app.registered_commands}
+        within |= {a.registered_callback.callback for a in families if a.registered_callback}
         for name, found in vars(loaded).items():
             if getattr(found, "__module__", "") != loaded.__name__ or found in within:
                 continue

@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -20,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from skilltrail.data.sessions.episodes import episodes_of
+from skilltrail.data.sessions.read import read_session, session_files
 from skilltrail.models.errors import ModelConfigError, Transient
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import open_model
@@ -183,3 +186,42 @@ def test_codex_asks_for_the_schema(backend: str, use_sdk: bool, home: Path) -> N
                        use_sdk=use_sdk)  # fmt: skip
     assert json.loads(reply.text) == {"a": "b"}
     assert "json_schema" in sent(calls)
+
+
+@needs("claude")
+@needs("codex")
+def test_sessions_that_the_real_programs_leave_are_read(home: Path) -> None:
+    """A question and a correction, by each program, resumed as a person would."""
+    work = home / "work"
+    work.mkdir()
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    asked, corrected = "What is the limit for meals?", "No, that is wrong: since May it is 45."
+    with FaultServer(lambda _: None, lambda _: Answer("The limit is 40 euros.")) as server:
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "ANTHROPIC_BASE_URL": server.url,
+            "ANTHROPIC_API_KEY": "lab-key-1234",
+            "LAB_KEY": "lab-key-1234",
+        }
+        lab = 'model_provider="lab"\nmodel="test-model"\n[model_providers.lab]\nname="lab"\n'
+        lab += f'base_url="{server.url}/v1"\nenv_key="LAB_KEY"\nwire_api="responses"\n'
+        (home / ".codex").mkdir()
+        (home / ".codex/config.toml").write_text(lab)
+
+        def said(*command: str) -> str:
+            return subprocess.run(
+                command, cwd=work, env=environ, stdin=subprocess.DEVNULL, text=True,
+                capture_output=True, check=True,
+            ).stdout  # fmt: skip
+
+        claude = ("claude", "-p", "--output-format", "json", "--model", "test-model")
+        session = json.loads(said(*claude, asked))["session_id"]
+        said(*claude, "--resume", session, corrected)
+        said("codex", "exec", "--skip-git-repo-check", asked)
+        said("codex", "exec", "resume", "--last", "--skip-git-repo-check", corrected)
+    for program in ("claude", "codex"):
+        (path,) = session_files(program, {"HOME": str(home)})
+        (found,) = episodes_of(read_session(path))
+        assert [found.kind, found.request, found.said] == ["corrected", asked, corrected]
+        assert found.reply == "The limit is 40 euros."

@@ -69,7 +69,7 @@ def test_an_accepted_shorter_skill_is_what_is_delivered(tmp_path: Path, rule: st
     finished = done.events("run.finished")[0]
     assert finished["best"] == finished["last"]
     assert finished["best"]["score"] == judged["after"]
-    assert done.state.best.skill == done.state.skill
+    assert done.state.best_skill == done.state.skill
     assert verify_log(done.log, "log").faults == []
 
 

@@ -12,7 +12,6 @@ from skilltrail.cli.commands.checks import OK, WARNING, git_check, store_check
 from skilltrail.core.errors import UsageError
 from skilltrail.params.fields import Params
 from skilltrail.runtime.preflight import input_paths, left_behind, refuse_left_behind
-from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
 from skilltrail.store.place import Place
 
 
@@ -98,56 +97,7 @@ def params_with_path(path: str) -> Params:
     return replace(base, data=replace(base.data, path=path))
 
 
-# --- what a killed experiment leaves ---
-
-
-def kill_an_experiment(root: Path) -> Path:
-    """Leave what DVC leaves after SIGKILL."""
-    head = git(root, "rev-parse", "HEAD")
-    git(root, "update-ref", "--no-deref", "HEAD", head)
-    git(root, "checkout", "-q", "--detach")
-    for name in ("EXEC_BASELINE", "EXEC_MERGE"):
-        git(root, "update-ref", f"refs/exps/exec/{name}", head)
-    workspace = root / ".dvc/tmp/exps/standalone/tmpabc"
-    write(workspace, "params.yaml")
-    return workspace
-
-
-def test_a_clean_repository_has_no_leftovers(repository: Path) -> None:
-    assert not find_leftovers(repository).any
-
-
-def test_fixing_attaches_head_and_touches_neither_index_nor_files(repository: Path) -> None:
-    workspace = kill_an_experiment(repository)
-    write(repository, "stages/new.py")
-    git(repository, "add", "stages/new.py")
-    (repository / "dvc.yaml").write_text("changed\n", encoding="utf-8")
-    before = git(repository, "status", "--porcelain")
-    left = find_leftovers(repository)
-    assert (left.detached, left.branch, left.workspaces) == (
-        True,
-        "refs/heads/main",
-        (workspace,),
-    )
-    clear_leftovers(repository, left)
-    assert git(repository, "symbolic-ref", "HEAD") == "refs/heads/main"
-    assert git(repository, "status", "--porcelain").replace("?? .dvc/", "").strip() == (
-        before.replace("?? .dvc/", "").strip()
-    )
-    assert not find_leftovers(repository).any
-    assert not workspace.exists()
-
-
-def test_where_two_branches_fit_a_person_chooses(repository: Path) -> None:
-    git(repository, "branch", "other")
-    kill_an_experiment(repository)
-    with pytest.raises(UsageError, match="git switch BRANCH"):
-        clear_leftovers(repository, find_leftovers(repository))
-
-
-def test_a_head_that_a_person_detached_is_left_alone(repository: Path) -> None:
-    git(repository, "checkout", "-q", "--detach")
-    assert not find_leftovers(repository).detached
+# --- store and HEAD ---
 
 
 def test_a_file_in_the_place_of_the_store_is_a_fault(tmp_path: Path) -> None:
@@ -161,7 +111,7 @@ def test_a_head_on_no_branch_is_warned_of(repository: Path) -> None:
     assert git_check(repository).verdict == OK
     git(repository, "switch", "-q", "--detach")
     found = git_check(repository)
-    assert (found.verdict, found.remedy) == (WARNING, "`git switch BRANCH`")
+    assert (found.verdict, found.remedy) == (WARNING, "`git switch main`")
 
 
 def test_a_path_outside_of_the_project_hides_no_other(repository: Path) -> None:

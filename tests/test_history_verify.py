@@ -15,9 +15,10 @@ from test_method import Whole, run_whole
 from verify_world import told_again
 
 from skilltrail.core.canon import text_digest
-from skilltrail.history.ask.patching import patched
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.replay import snapshots, version_of, versions
+from skilltrail.history.log.patching import patched
+from skilltrail.history.log.replay import version_of, versions
+from skilltrail.history.log.run_state import RunState, evolve
 from skilltrail.verify.log import verify_log
 from skilltrail.verify.rules import DECISIONS
 
@@ -246,12 +247,14 @@ def test_the_best_skill_at_each_event_is_the_last_version_that_was_best(
     events: Log,
 ) -> None:
     best = None
-    for shot in snapshots(events):
-        if shot.event.type == "skill.versioned" and shot.event.data["best"]:
-            best = shot.event.data["version"]
-        assert shot.best_version == best
+    state = RunState()
+    for event in events:
+        state = evolve(state, event)
+        if event.type == "skill.versioned" and event.data["best"]:
+            best = event.data["version"]
+        assert state.best_version == best
         if best is not None:
-            assert text_digest(shot.best) == version_of(events, best).digest
+            assert text_digest(state.best_skill) == version_of(events, best).digest
 
 
 documents = st.lists(st.sampled_from(["a", "b", "", "- x", "\r", "é\u2028", "\x0c"])).map(

@@ -18,7 +18,7 @@ FLOORS = (
     ("data", "optimizers"),
     ("method", "methods"),
     ("runtime",),
-    ("verify",),
+    ("verify", "repair"),
     ("report",),
     ("cli", "ui"),
 )

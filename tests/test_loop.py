@@ -30,8 +30,8 @@ def test_the_skill_learns_and_the_best_version_is_kept(
     tmp_path: Path, store: FactStore
 ) -> None:
     done = run_toy(tmp_path, store, toy_params())
-    assert done.state.best.mean == 1
-    assert all(f"- know {word}" in done.state.best.skill for word in WORDS)
+    assert done.state.best_mean == 1
+    assert all(f"- know {word}" in done.state.best_skill for word in WORDS)
     verdicts = [event["verdict"] for event in done.events("gate.judged")]
     assert "accepted" in verdicts
     assert "rejected" in verdicts
@@ -109,7 +109,7 @@ def test_a_failed_call_is_missing_and_never_a_zero(tmp_path: Path, store: FactSt
     assert b'"purpose":"baseline"' not in (tmp_path / "events.jsonl").read_bytes()
     mended = run_toy(tmp_path, store, toy_params())
     assert mended.tally.reused >= len(WORDS) - 1
-    assert mended.state.best.mean == 1
+    assert mended.state.best_mean == 1
 
 
 def test_with_leave_a_run_goes_on_with_gaps_and_a_rerun_agrees(

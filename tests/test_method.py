@@ -98,7 +98,7 @@ def test_whole_documents_learn_too_and_their_text_is_recorded(
     tmp_path: Path, store: FactStore, mode: str
 ) -> None:
     done = run_whole(tmp_path, store, Whole(), update_mode=mode)
-    assert done.state.best.mean == 1
+    assert done.state.best_mean == 1
     built = done.events("candidate.built")
     assert {event["mode"] for event in built} == {mode}
     assert all(event["text"] for event in built)
@@ -347,7 +347,7 @@ def test_notes_stand_in_the_appendix_and_pass_the_gate_with_the_step(
     done = run_whole(tmp_path, store, Whole(), skill_aware={"enabled": True}, epochs=1)
     noted = done.events("appendix.proposed")[0]["edits"][0]
     assert (noted["op"], noted["target"]) == ("write_region", "appendix")
-    assert "- mind" in (region_text(done.state.best.skill, "appendix") or "")
+    assert "- mind" in (region_text(done.state.best_skill, "appendix") or "")
     budget = done.events("edits.selected")[0]["budget"]
     assert len(done.events("candidate.built")[0]["results"]) == budget + 1
 
@@ -373,7 +373,7 @@ def test_repeats_are_rolled_out_apart_and_averaged(tmp_path: Path, store: FactSt
     assert [row["repeat"] for row in rows[:2]] == [0, 1]
     assert rows[0]["key"] != rows[1]["key"]
     assert done.events("gate.judged")[0]["repeats"] == 2
-    assert done.state.best.mean > 0
+    assert done.state.best_mean > 0
 
 
 def test_warm_up_is_consumed_and_recorded(tmp_path: Path, store: FactStore) -> None:

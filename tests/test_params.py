@@ -426,8 +426,33 @@ def test_setting_a_value_changes_its_line_and_keeps_every_comment(tmp_path: Path
     assert load_params(path, ENVIRONMENTS).skill.parent == "ab12"
 
 
-def test_setting_a_key_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("lr: 4\n", "lr: 4\nskill:\n  seed: x\n"),
+        ("", "skill:\n  seed: x\n"),
+        ("skill:\nlr: 4\n", "skill:\n  seed: x\nlr: 4\n"),
+        (
+            "skill:\n  parent: null # by fork\n\n# Speed\nlr: 4\n",
+            "skill:\n  seed: x\n  parent: null # by fork\n\n# Speed\nlr: 4\n",
+        ),
+    ],
+)
+def test_a_key_that_the_file_leaves_to_its_default_is_added_in_its_section(
+    tmp_path: Path, before: str, after: str
+) -> None:
     path = tmp_path / "params.yaml"
-    path.write_text("lr: 4\n", encoding="utf-8", newline="\n")
-    with pytest.raises(ParamError, match=r"skill.seed.*no such key"):
+    path.write_text(before, encoding="utf-8", newline="\n")
+    set_params(path, {"skill.seed": "x"})
+    assert path.read_text(encoding="utf-8") == after
+
+
+@pytest.mark.parametrize("text", ["skill: mine\n", "- skill\n"])
+def test_a_key_goes_into_no_text_and_no_list(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text, encoding="utf-8", newline="\n")
+    with pytest.raises(
+        ParamError, match=r"Setting skill.seed in params.yaml: .* is no section"
+    ):
         set_params(path, {"skill.seed": "x"})
+    assert path.read_text(encoding="utf-8") == text

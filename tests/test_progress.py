@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from toy_world import toy_params
 
-from skilltrail.method.run import Best, State
+from skilltrail.core.score import Score
+from skilltrail.method.run import State
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.runtime.call_estimate import Size, most_rollouts
 from skilltrail.runtime.progress import (
@@ -95,7 +96,7 @@ def record(step: int, **made: int) -> StepRecord:
 
 
 def state() -> State:
-    return State("s\n", 0, {}, Best("s\n", 0, {}, Fraction(1, 2)))
+    return State(best_version=0, best_scores={"one": Score.scored(0.5)})
 
 
 def test_plain_lines_come_at_times_and_the_bound_falls_with_what_gates_save(

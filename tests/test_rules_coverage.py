@@ -5,7 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skilltrail.optimizers.rules.coverage import Cover, greedy_order, least_missed, likeness
+from skilltrail.optimizers.rules.coverage import (
+    Cover,
+    Likeness,
+    greedy_order,
+    least_missed,
+)
 
 TRAITS = st.frozensets(st.sampled_from("abcdef"), max_size=4)
 POOLS = st.dictionaries(st.sampled_from(["1", "2", "3", "4", "5"]), TRAITS, min_size=1)
@@ -16,9 +21,33 @@ def order_of(traits: dict[str, frozenset[str]], most: int = 9) -> list[str]:
     return greedy_order(cover, traits, lambda id, gain: (gain,), most)
 
 
-def test_likeness_is_the_shared_part() -> None:
-    assert likeness(frozenset("ab"), frozenset("bc")) == 1 / 3
-    assert likeness(frozenset(), frozenset()) == 0.0
+def test_likeness_is_the_shared_part_of_the_weight() -> None:
+    alike = Likeness([frozenset("ab"), frozenset("bc"), frozenset("ca")])
+    assert alike(frozenset("ab"), frozenset("bc")) == 1 / 3
+    assert alike(frozenset("ab"), frozenset("ab")) == 1.0
+    assert alike(frozenset(), frozenset()) == 0.0
+
+
+def test_a_word_that_all_items_share_makes_hardly_any_two_of_them_alike() -> None:
+    rare, common = frozenset({"the", "ring"}), frozenset({"the", "bridge"})
+    alike = Likeness([rare, common, frozenset({"the", "fare"}), frozenset({"the", "ship"})])
+    assert 0 < alike(rare, common) < 0.05
+
+
+def test_the_kind_of_answer_tells_more_than_a_word_as_rare() -> None:
+    one, kind, word = frozenset({"<date>", "day"}), frozenset({"<date>"}), frozenset({"day"})
+    alike = Likeness([one, kind, word])
+    assert alike(one, kind) == 2 * alike(one, word)
+
+
+@given(st.lists(TRAITS, min_size=1, max_size=6), TRAITS, TRAITS)
+def test_likeness_is_the_same_both_ways_and_a_share(
+    pool: list[frozenset[str]], one: frozenset[str], other: frozenset[str]
+) -> None:
+    alike = Likeness([*pool, one, other])
+    assert alike(one, other) == alike(other, one)
+    assert 0 <= alike(one, other) <= 1
+    assert alike(one, one) == float(bool(one))
 
 
 def test_the_second_example_is_of_another_kind() -> None:

@@ -49,7 +49,7 @@ def run_rules(folder: Path, model: ToyModel | None = None, **params: Any) -> Toy
 )
 def test_rules_learn_in_every_update_mode(tmp_path: Path, mode: str) -> None:
     done = run_rules(tmp_path, update_mode=mode, epochs=4, lr=3)
-    assert done.state.best.mean > 0.6
+    assert done.state.best_mean > 0.6
     assert {event["mode"] for event in done.events("candidate.built")} == {mode}
 
 

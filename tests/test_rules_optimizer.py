@@ -42,6 +42,7 @@ class Colours(Toy):
             (
                 FailureType("wordy", "too many words", ("long",), ("Say one word.",)),
                 FailureType("blind", "another colour", ("other",), ("Look twice.",)),
+                FailureType("leaked", "an example's colour", (), ("Copy no example.",)),
             )
         )
 
@@ -134,6 +135,68 @@ def test_support_counts_the_failures_an_edit_stands_for() -> None:
     assert set(edit.items) == {"id-a1", "id-a2"}
     assert edit.support == 2
     assert "1 more failures are like it" in edit.reason
+
+
+def answering(one: Observation, answer: str) -> Observation:
+    return replace(one, trajectory=Trajectory((), answer))
+
+
+def types_of(view: StepView) -> dict[str, str]:
+    return {id: kind for patch in patches_of(view) for id, kind in patch.failure_types.items()}
+
+
+def test_the_answer_of_an_example_given_to_another_item_is_a_leak() -> None:
+    taught = seen("apple", hard=1.0, gold="red")
+    view = view_of(
+        taught,
+        answering(seen("brick"), "Red"),
+        answering(seen("cloud"), "blue"),
+        answering(seen("a red door"), "red"),
+        skill=f"{SEED_SKILL}\nThing: apple\nColour: red\n",
+        budget=9,
+    )
+    assert types_of(view) == {
+        "id-brick": "leaked",
+        "id-cloud": "wordy",
+        "id-a red door": "wordy",
+    }
+
+
+def test_no_leak_is_told_of_a_rollout_that_another_document_made() -> None:
+    taught, stale = seen("apple", hard=1.0), answering(seen("brick"), "red")
+    view = view_of(taught, skill=f"{SEED_SKILL}\nThing: apple\nColour: red\n")
+    view = replace(view, pool={**view.pool, "id-brick": stale})
+    assert types_of(view) == {"id-brick": "wordy"}
+
+
+def test_without_the_failure_type_a_leak_is_what_its_reason_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few = Catalogue(ENV.catalogue.types[:2])
+    monkeypatch.setattr(ENV, "catalogue", few)
+    taught, wrong = seen("apple", hard=1.0), answering(seen("brick"), "red")
+    view = view_of(taught, wrong, skill=f"{SEED_SKILL}\nThing: apple\nColour: red\n")
+    assert types_of(view) == {"id-brick": "wordy"}
+
+
+def test_a_failure_of_this_step_is_answered_before_one_of_an_earlier_batch() -> None:
+    today, earlier = seen("a1"), seen("b1")
+    view = view_of(today, budget=1)
+    view = replace(view, pool={"id-b1": earlier, "id-a1": today})
+    (edit,) = selected(view)
+    assert edit.items[0] == "id-a1"
+
+
+def test_a_failure_that_an_example_is_like_gets_another_example() -> None:
+    taught, like, other = seen("a1", hard=1.0), seen("a2"), seen("b1")
+    skill = f"{SEED_SKILL}\n{LINE}\n\nThing: a1\nColour: red\n"
+    view = view_of(taught, like, seen("a3"), other, skill=skill, budget=1)
+    (edit,) = selected(view)
+    assert edit.items[0] in ("id-a2", "id-a3")
+    stale = view_of(taught, other, skill=skill, budget=1)
+    stale = replace(stale, pool={**stale.pool, "id-a2": like, "id-a3": seen("a3")})
+    (edit,) = selected(stale)
+    assert edit.items == ("id-b1",)
 
 
 def test_an_item_without_an_example_is_never_taught() -> None:

@@ -48,6 +48,7 @@ ASKED: dict[str, list[tuple[str, str]]] = {
               ("release elsewhere", "claims of elsewhere")],
     "doctor": [("--no-probe", "python"), ("--no-probe -S lr=8", "python"),
                ("--no-probe --fix", "python")],
+    "back": [("", "HEAD has no dvc.lock")],
     "export": [("--csv -", "step,epoch"), ("--csv steps.csv", "wrote steps.csv"),
                ("--csv - --curve curve.svg", "step,epoch"), ("--skill-md -", "name:")],
     "adopt": [("live.md --propose", "+++"), ("live.md --yes --risky", "+++")],

@@ -8,7 +8,7 @@
     ├── FaultError             exit 1   a check found a fault (verify, a damaged log or store)
     ├── IncompleteError        exit 1   items are missing for infrastructure reasons; run again
     ├── BudgetError            exit 1   a call, token or money budget is used up
-    ├── Interrupted            exit 75  SIGINT or SIGTERM; everything paid for is kept
+    ├── Interrupted            exit 75  SIGINT, SIGTERM or SIGHUP; what is paid for is kept
     └── ModelError             exit 1   a model call failed (see `skilltrail.models.errors`)
 
 An error says what was asked, what was found and what to do, and keeps its cause.

@@ -62,7 +62,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
     )
     shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
     if not built.usable or not shrinks:
-        return state
+        return run.follow(state)
     state, _ = await evaluate_candidate(
         run, state, built, StepRecord(view.epoch, step), source=SOURCE
     )

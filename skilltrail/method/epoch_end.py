@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 from skilltrail.method.compaction import compact
 from skilltrail.method.compare_epochs import compare_epochs
@@ -15,8 +14,7 @@ from skilltrail.skill.document import region_text
 
 
 async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
-    """Yield the state after each part of the epoch's boundary work; the last one remembers the
-    epoch's skill.
+    """Yield the state after each part of the epoch's boundary work.
 
     Slow update and meta skill share one comparison; either alone makes it.
     """
@@ -32,8 +30,8 @@ async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
         yield state
     if params.meta_skill.enabled:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
+        yield state
     run.history.flush()
-    yield replace(state, epoch_skill=state.skill)
 
 
 def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> EpochView:
@@ -43,7 +41,7 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         epoch=epoch,
         seed=run.params.seed,
         skill=state.skill,
-        previous_skill=run.seed_skill if epoch == 1 else state.epoch_skill,
+        previous_skill=state.epoch_skill,
         pairs=pairs,
         guidance="" if guidance is None else guidance,
         guidance_fate=state.guidance_fate,

@@ -14,11 +14,12 @@ from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
-from skilltrail.core.score import Score, exact_mean
+from skilltrail.core.score import Score, mean_score
 from skilltrail.core.tokens import count_tokens
-from skilltrail.method.gate import ORDER, Gate, GateRule, Verdict, gate_order, recorded
-from skilltrail.method.rollout import Rollout, by_item, mean_score, scored, with_shortfall
-from skilltrail.method.run import Best, Rejection, Run, State
+from skilltrail.history.log.events import Event
+from skilltrail.method.gate import ORDER, Gate, GateRule, gate_order, recorded
+from skilltrail.method.rollout import Rollout, scored
+from skilltrail.method.run import Run, State
 from skilltrail.method.update import Built
 from skilltrail.optimizers.protocol import StepRecord
 
@@ -39,49 +40,60 @@ async def evaluate_candidate(
     `force` accepts whatever the scores; the candidate is measured in full all the same.
     """
     rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
-    ids = [item.id for item in run.selection]
-    order = gate_order(ids, state.scores, rule, state.shortfall)
-    tokens_before, tokens_after = count_tokens(state.skill), count_tokens(built.candidate.text)
-    gate = Gate(
-        rule, order, state.scores, tokens_before=tokens_before, tokens_after=tokens_after
-    )
-    by_id = {item.id: item for item in run.selection}
-    repeats = run.params.gate.repeats
-    rollouts: list[Rollout] = []
-    stream = run.rollouts.in_order([by_id[id] for id in order], built.candidate.text, repeats)
-    async with aclosing(stream):
-        async for rollout in stream:
-            if rule.min_coverage == 1:
-                run.rollouts.require([rollout])
-            rollouts.append(rollout)
-            if len(rollouts) % repeats:
-                continue
-            if gate.add(mean_score([r.score for r in rollouts[-repeats:]])):
-                break
+    text, where = built.candidate.text, {"epoch": record.epoch, "step": record.step}
+    order = gate_order([item.id for item in run.selection], state.scores, rule, state.shortfall)
+    tokens = {"tokens_before": count_tokens(state.skill), "tokens_after": count_tokens(text)}
+    gate = Gate(rule, order, state.scores, **tokens)
+    rollouts = await _roll_out(run, gate, text)
     verdict = gate.verdict()
-    where = {"epoch": record.epoch, "step": record.step}
-    run.history.append(
-        "rollouts.scored", scored(rollouts, built.candidate.text, "selection", **where)
+    run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
+    repeats = run.params.gate.repeats
+    judged = run.history.append(
+        "gate.judged",
+        {
+            **where,
+            "source": source,
+            "rule": f"{rule.rule}/1",
+            **rule.consumed(),
+            **({"repeats": repeats} if repeats > 1 else {}),
+            "current": state.digest,
+            "candidate": text_digest(text),
+            "order": ORDER,
+            **recorded(verdict, len(run.selection)),
+            **tokens,
+        },
     )
-    tokens = (tokens_before, tokens_after)
-    gate_seq = _record_verdict(run, state, built, record, source, rule, verdict, tokens)
-    record = replace(
+    state = run.follow(state)
+    if verdict.verdict == "accepted":
+        _record_version(run, state, built, judged)
+    counts = {"judged": len(verdict.judged), "saved": verdict.saved}
+    return run.follow(state), replace(
         record,
         verdict=verdict.verdict,
         before=verdict.before,
         after=verdict.after,
         won=by_task_type(run.selection, verdict.won),
         lost=by_task_type(run.selection, verdict.lost),
-        counts=dict(record.counts) | {"judged": len(verdict.judged), "saved": verdict.saved},
+        counts=dict(record.counts) | counts,
     )
-    state = replace(state, shortfall=with_shortfall(state.shortfall, rollouts))
-    if verdict.verdict == "rejected":
-        why = Rejection(gate_seq, state.digest, mean_of(run.gate_rule, state.scores))
-        digest = text_digest(built.candidate.text)
-        state = replace(state, rejected=dict(state.rejected) | {digest: why})
-    if verdict.verdict != "accepted":
-        return state, record
-    return _accept(run, state, built, record, by_item(rollouts), gate_seq, tokens), record
+
+
+async def _roll_out(run: Run, gate: Gate, text: str) -> list[Rollout]:
+    """Return the candidate's rollouts in gate order, up to where the gate knows."""
+    by_id = {item.id: item for item in run.selection}
+    repeats = run.params.gate.repeats
+    rollouts: list[Rollout] = []
+    stream = run.rollouts.in_order([by_id[id] for id in gate.order], text, repeats)
+    async with aclosing(stream):
+        async for rollout in stream:
+            if gate.rule.min_coverage == 1:
+                run.rollouts.require([rollout])
+            rollouts.append(rollout)
+            if len(rollouts) % repeats:
+                continue
+            if gate.add(mean_score([r.score for r in rollouts[-repeats:]])):
+                break
+    return rollouts
 
 
 def by_task_type(selection: Sequence[Item], ids: Sequence[str]) -> dict[str, int]:
@@ -118,80 +130,28 @@ def moves_best(
     return bool(gains) and (gain > 0 or (gain == 0 and shorter))
 
 
-def mean_of(rule: GateRule, scores: Mapping[str, Score]) -> Fraction | None:
-    """Return the mean of the gate metric over the scored items, None of none."""
-    return exact_mean(rule.value(score) for score in scores.values())
-
-
-def _record_verdict(
-    run: Run,
-    state: State,
-    built: Built,
-    record: StepRecord,
-    source: str,
-    rule: GateRule,
-    verdict: Verdict,
-    tokens: tuple[int, int],
-) -> int:
-    event = run.history.append(
-        "gate.judged",
-        {
-            "epoch": record.epoch,
-            "step": record.step,
-            "source": source,
-            "rule": f"{rule.rule}/1",
-            **rule.consumed(),
-            **({"repeats": run.params.gate.repeats} if run.params.gate.repeats > 1 else {}),
-            "current": state.digest,
-            "candidate": text_digest(built.candidate.text),
-            "order": ORDER,
-            **recorded(verdict, len(run.selection)),
-            "tokens_before": tokens[0],
-            "tokens_after": tokens[1],
-        },
-    )
-    return event.seq
-
-
-def _accept(
-    run: Run,
-    state: State,
-    built: Built,
-    record: StepRecord,
-    scores: Mapping[str, Score],
-    gate_seq: int,
-    tokens: tuple[int, int],
-) -> State:
-    """Record the next version and return the state that goes on from it."""
-    candidate = built.candidate
-    rule, shorter = run.gate_rule, tokens[1] < tokens[0]
-    is_best = moves_best(rule, state.best.scores, scores, shorter=shorter)
-    version = state.version + 1
+def _record_version(run: Run, state: State, built: Built, judged: Event) -> None:
+    """Record an accepted candidate as the next version."""
+    candidate, gate = built.candidate, judged.data
+    shorter = gate["tokens_after"] < gate["tokens_before"]
+    best = moves_best(run.gate_rule, state.best_scores, state.candidate_scores, shorter=shorter)
+    assert state.version is not None
     run.history.append(
         "skill.versioned",
         {
-            "epoch": record.epoch,
-            "step": record.step,
-            "version": version,
+            "epoch": gate["epoch"],
+            "step": gate["step"],
+            "version": state.version + 1,
             "parent": text_digest(candidate.parent),
             "digest": text_digest(candidate.text),
-            "best": is_best,
+            "best": best,
             "patch": built.patch,
             "candidate": built.event,
-            "gate": gate_seq,
+            "gate": judged.seq,
             "edits": list(candidate.applied),
             "not_applied": list(candidate.not_applied),
             "lines_added": candidate.added,
             "lines_removed": candidate.removed,
-            "tokens": tokens[1],
+            "tokens": gate["tokens_after"],
         },
-    )
-    return replace(
-        state,
-        skill=candidate.text,
-        version=version,
-        scores=scores,
-        best=Best(candidate.text, version, scores, mean_of(rule, scores))
-        if is_best
-        else state.best,
     )

@@ -53,6 +53,10 @@ class GateRule:
         """Return the gate metric of one score, or None when it is missing."""
         return metric(score, self.metric, self.mixed_weight)
 
+    def mean(self, scores: Mapping[str, Score]) -> Fraction | None:
+        """Return the mean of the gate metric over the scored items, None of none."""
+        return exact_mean(map(self.value, scores.values()))
+
     def consumed(self) -> dict[str, object]:
         """Return the settings that this rule reads: what the verdict's event records."""
         data: dict[str, object] = {"metric": self.metric}
@@ -241,11 +245,10 @@ class Gate:
         rule = self.rule
         if rule.rule == "none":
             return "accepted", "no gate", None
-        if not stopped:
-            if len(self._pairs) < self._pairs_needed():
-                return "indecisive", f"coverage {len(self._pairs)}/{len(self.order)}", None
-            if len(self._pairs) < rule.min_items:
-                return "indecisive", f"too few items ({len(self._pairs)})", None
+        if not stopped and len(self._pairs) < self._pairs_needed():
+            return "indecisive", f"coverage {len(self._pairs)}/{len(self.order)}", None
+        if not stopped and len(self._pairs) < rule.min_items:
+            return "indecisive", f"too few items ({len(self._pairs)})", None
         regressed = self._regressed() if rule.rule == "no_regression" else []
         if regressed:
             return "rejected", "regressed: " + ", ".join(regressed), None

@@ -24,19 +24,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import TAG as TOKEN_COUNTER
 from skilltrail.core.tokens import count_tokens
+from skilltrail.history.log.run_state import Scores
 from skilltrail.method.aggregate import aggregate
 from skilltrail.method.appendix import appendix_edit
 from skilltrail.method.calls import CallsSpent
 from skilltrail.method.epoch_end import end_epoch
-from skilltrail.method.evaluate_candidate import evaluate_candidate, mean_of
+from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reflect
-from skilltrail.method.rollout import by_item, scored, with_shortfall
-from skilltrail.method.run import Best, Run, State, view_of
+from skilltrail.method.rollout import scored
+from skilltrail.method.run import Run, State, view_of
 from skilltrail.method.schedule import DECAYING, Step, edit_budget
 from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
@@ -125,15 +125,7 @@ async def measure_seed(run: Run) -> State:
     rollouts = await run.rollouts.all(run.selection, run.seed_skill, run.params.gate.repeats)
     run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
     run.history.flush()
-    scores = by_item(rollouts)
-    best = Best(run.seed_skill, 0, scores, mean_of(run.gate_rule, scores))
-    return State(
-        skill=run.seed_skill,
-        version=0,
-        scores=scores,
-        best=best,
-        shortfall=with_shortfall({}, rollouts),
-    )
+    return run.follow(State(rule=run.gate_rule))
 
 
 async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Observation, ...]]:
@@ -152,7 +144,7 @@ async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Obs
     )
     observed = [run.observe(rollout, state.digest) for rollout in rollouts]
     seen = tuple(one for one in observed if one is not None)
-    return state.with_seen(seen), seen
+    return run.follow(state).with_seen(seen), seen
 
 
 def decide_budget(run: Run, step: Step) -> int | None:
@@ -242,13 +234,9 @@ def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
     )
     run.history.flush()
     record = replace(record, counts=counts)
+    state = run.follow(replace(state, history=(*state.history, record)))
     run.say(record, state)
-    return replace(
-        state,
-        history=(*state.history, record),
-        tally=Counter(state.tally) + Counter([record.verdict]),
-        stalled=0 if record.verdict == "accepted" else state.stalled + 1,
-    )
+    return state
 
 
 def replies_rejected(run: Run) -> int:
@@ -264,21 +252,19 @@ def replies_rejected(run: Run) -> int:
 
 def finish(run: Run, state: State, why: str) -> State:
     """Record the end of the run."""
-    rule = run.gate_rule
 
-    def skill(text: str, version: int, mean: Fraction | None) -> dict[str, object]:
+    def skill(text: str, version: int | None, scores: Scores) -> dict[str, object]:
+        mean = state.rule.mean(scores)
         score = None if mean is None else float(mean)
         return {"version": version, "digest": text_digest(text), "score": score}
 
     data = {
-        "best": skill(state.best.skill, state.best.version, state.best.mean),
-        "last": skill(state.skill, state.version, mean_of(rule, state.scores)),
+        "best": skill(state.best_skill, state.best_version, state.best_scores),
+        "last": skill(state.skill, state.version, state.scores),
         "why": why,
-        "steps": len(state.history),
-        "accepted": state.tally.get("accepted", 0),
-        "rejected": state.tally.get("rejected", 0),
-        "indecisive": state.tally.get("indecisive", 0),
-        "totals": {name: sum(r.counts.get(name, 0) for r in state.history) for name in COUNTS},
+        "steps": state.ended.total(),
+        **{name: state.ended[name] for name in ("accepted", "rejected", "indecisive")},
+        "totals": {name: state.totals[name] for name in COUNTS},
     }
     if why == "patience":
         data["patience"] = run.params.patience

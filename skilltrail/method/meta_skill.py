@@ -6,8 +6,6 @@ optimizer calls. It is versioned as events and never part of the skill.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from skilltrail.core.canon import text_digest
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -32,4 +30,4 @@ async def write_meta_skill(run: Run, state: State, view: EpochView) -> State:
             "reply": answer.reply,
         },
     )
-    return replace(state, meta_skill=answer.value)
+    return run.follow(state)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, Protocol
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
-from skilltrail.core.score import Outcome, Score
+from skilltrail.core.score import Outcome, Score, mean
 from skilltrail.core.served import served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
@@ -240,57 +239,20 @@ class Rollouts:
         return told | target.noted(trajectory)
 
 
-def by_item(rollouts: Sequence[Rollout]) -> dict[str, Score]:
-    """Return one score per item: that of its only rollout, or the mean over its repeats."""
-    found: dict[str, list[Score]] = {}
-    for rollout in rollouts:
-        found.setdefault(rollout.item.id, []).append(rollout.score)
-    return {id: mean_score(scores) for id, scores in found.items()}
-
-
-def mean_score(scores: Sequence[Score]) -> Score:
-    """Return the mean of the scored ones, or the first when there is but one or none."""
-    present = [score for score in scores if score.outcome is Outcome.SCORED]
-    if len(scores) == 1 or not present:
-        return scores[0]
-    hard = mean([score.hard for score in present if score.hard is not None])
-    soft = mean([score.soft for score in present if score.soft is not None])
-    assert hard is not None
-    return Score.scored(hard, soft, f"mean of {len(present)}")
-
-
-def with_shortfall(
-    known: Mapping[str, Fraction], rollouts: Sequence[Rollout]
-) -> dict[str, Fraction]:
-    """Return `known` plus what the hard score of each of `rollouts` lacked to 1, by item."""
-    total = dict(known)
-    for rollout in rollouts:
-        if rollout.score.hard is not None:
-            lost = 1 - Fraction(rollout.score.hard)
-            total[rollout.item.id] = total.get(rollout.item.id, Fraction(0)) + lost
-    return total
-
-
 def scored(
     rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int | str
 ) -> dict[str, Any]:
     """Return the data of a `rollouts.scored` event; means are over the scored items only."""
-    hard = [r.score.hard for r in rollouts if r.score.hard is not None]
-    soft = [r.score.soft for r in rollouts if r.score.soft is not None]
+    done = sum(r.score.hard is not None for r in rollouts)
     return {
         **where,
         "purpose": purpose,
         "skill": text_digest(skill),
         "items": [r.row() for r in rollouts],
-        "coverage": {"scored": len(hard), "asked": len(rollouts)},
-        "mean_hard": mean(hard),
-        "mean_soft": mean(soft),
+        "coverage": {"scored": done, "asked": len(rollouts)},
+        "mean_hard": mean(r.score.hard for r in rollouts),
+        "mean_soft": mean(r.score.soft for r in rollouts),
     }
-
-
-def mean(values: Sequence[float]) -> float | None:
-    """Return the exactly summed mean, or None of nothing."""
-    return float(sum(map(Fraction, values), Fraction(0)) / len(values)) if values else None
 
 
 def _raise_fatal(task: asyncio.Task[Rollout]) -> None:

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
-from skilltrail.core.score import Score
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState, evolve
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts
 from skilltrail.method.schedule import Step, plan_epoch, steps_per_epoch
@@ -74,6 +73,12 @@ class Run:
         by_id = {item.id: item for item in self.train}
         return [by_id[id] for id in ids]
 
+    def follow(self, state: State) -> State:
+        """Return the state after all that the history holds by now."""
+        for event in self.history.events[0 if state.last is None else state.last.seq :]:
+            state = evolve(state, event)
+        return state
+
     def observe(self, rollout: Rollout, skill: str) -> Observation | None:
         """Return what the optimizer may see of a train rollout; None when it is missing.
 
@@ -94,60 +99,24 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Best:
-    """The best skill so far; `mean` of its selection scores is None where all are missing."""
-
-    skill: str
-    version: int
-    scores: Mapping[str, Score]
-    mean: Fraction | None
-
-
-@dataclass(frozen=True)
-class Rejection:
-    """A verdict against a text: its event, and the skill that it was measured against."""
-
-    event: int
-    current: str
-    mean: Fraction | None
-
-
-@dataclass(frozen=True)
-class State:
-    """What a step starts from.
+class State(RunState):
+    """What a step starts from: what the log says, and what facts add to it.
 
     Attributes:
-        version: number of accepted changes so far; version 0 is the seed skill.
-        scores: the current skill's score of every selection item.
-        shortfall: what selection items lacked to a hard 1, summed over all evaluations so far.
         pool: latest observation of every train item rolled out so far.
         earlier: the latest observation of an item with another skill than that in `pool`.
-        tally: how many steps ended in each way.
-        stalled: steps since the last acceptance.
-        rejected: what was rejected so far, by the text's digest.
-        epoch_skill: the skill at the end of the epoch before ("" in the first).
-        guidance_fate: how the last slow update fared: a verdict, or "".
-        meta_skill: the optimizer-side memory.
+        history: the steps so far.
     """
 
-    skill: str
-    version: int
-    scores: Mapping[str, Score]
-    best: Best
-    shortfall: Mapping[str, Fraction] = field(default_factory=dict)
+    rule: GateRule = GateRule()
     pool: Mapping[str, Observation] = field(default_factory=dict)
     earlier: Mapping[str, Observation] = field(default_factory=dict)
     history: tuple[StepRecord, ...] = ()
-    tally: Mapping[str, int] = field(default_factory=dict)
-    stalled: int = 0
-    rejected: Mapping[str, Rejection] = field(default_factory=dict)
-    epoch_skill: str = ""
-    guidance_fate: str = ""
-    meta_skill: str = ""
 
     @property
-    def digest(self) -> str:
-        return text_digest(self.skill)
+    def best_mean(self) -> Fraction | None:
+        """The best skill's mean over its selection items, None where all are missing."""
+        return self.rule.mean(self.best_scores)
 
     def with_seen(self, seen: Sequence[Observation]) -> State:
         """Return the state that has seen these train rollouts."""

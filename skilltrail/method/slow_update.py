@@ -8,8 +8,6 @@ so that a score never belongs to another text. (SkillOpt keeps it unmeasured by 
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -18,7 +16,7 @@ from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit
 
-REGION = "slow_update"
+REGION = SOURCE = "slow_update"
 
 
 async def slow_update(run: Run, state: State, view: EpochView) -> State:
@@ -62,17 +60,11 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
         epoch=view.epoch,
         step=step,
         patch=f"p{seq}",
-        source="slow_update",
+        source=SOURCE,
     )
     if not built.usable:
-        fate = "no_change" if built.rejected_before is None else "rejected"
-        return replace(state, guidance_fate=fate)
-    state, record = await evaluate_candidate(
-        run,
-        state,
-        built,
-        StepRecord(view.epoch, step),
-        source="slow_update",
-        force=run.params.slow_update.mode == "force",
-    )
-    return replace(state, guidance_fate=record.verdict)
+        return run.follow(state)
+    force = run.params.slow_update.mode == "force"
+    record = StepRecord(view.epoch, step)
+    state, _ = await evaluate_candidate(run, state, built, record, source=SOURCE, force=force)
+    return state

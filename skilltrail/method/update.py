@@ -17,7 +17,6 @@ from functools import partial
 from typing import Protocol
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
 from skilltrail.method.reflect import reject_reply
@@ -169,8 +168,8 @@ def rejected_before(run: Run, state: State, digest: str, source: str) -> int | N
     forced = source == "slow_update" and run.params.slow_update.mode == "force"
     if found is None or forced:
         return None
-    now = exact_mean(rule.value(score) for score in state.scores.values())
-    holds = now is not None and found.mean is not None and now >= found.mean
+    then, now = rule.mean(found.scores), rule.mean(state.scores)
+    holds = now is not None and then is not None and now >= then
     same = found.current == state.digest
     return found.event if same or (rule.rule == "strict" and holds) else None
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from skilltrail.core.score import Outcome, Score, exact_mean, metric
+from skilltrail.core.score import Score, exact_mean, metric
 from skilltrail.core.stats import gain_interval
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
-from skilltrail.method.rollout import mean_score
+from skilltrail.history.log.rows import scores_of
 
 METRICS = ("hard", "soft")
 COLUMNS = (
@@ -69,7 +69,7 @@ def scores_by_skill(events: Sequence[Event], *purposes: str) -> dict[str, Scores
         data = event.data
         if event.type != "rollouts.scored" or data["purpose"] not in purposes:
             continue
-        scores = _scores(event)
+        scores = scores_of(data["items"])
         whole = len(scores) >= len(found.get(data["skill"], ()))
         if whole and data.get("split", "test") == "test":
             found[data["skill"]] = scores
@@ -163,7 +163,9 @@ def baseline_mean(training: Sequence[Event]) -> float | None:
     for event in training:
         if event.type == "rollouts.scored" and event.data["purpose"] == "baseline":
             kind = gate_metric(training)
-            return _mean(metric(score, *kind) for score in _scores(event).values())
+            return _mean(
+                metric(score, *kind) for score in scores_of(event.data["items"]).values()
+            )
     return None
 
 
@@ -187,15 +189,6 @@ def gate_metric(training: Sequence[Event]) -> Kind:
 def _of(digests: Mapping[str, str], scores: Mapping[str, Scores]) -> dict[str, Scores]:
     """Return the scores of named skills, of those that have any."""
     return {name: scores[skill] for name, skill in digests.items() if skill in scores}
-
-
-def _scores(event: Event) -> Scores:
-    """Return each item's score, the mean over its repeats."""
-    scored: dict[str, list[Score]] = {}
-    for row in event.data["items"]:
-        one = Score(Outcome(row["outcome"]), row["hard"], row["soft"], row["reason"])
-        scored.setdefault(row["item"], []).append(one)
-    return {item: mean_score(some) for item, some in scored.items()}
 
 
 def _shared(kind: Kind, scores: Mapping[str, Scores]) -> dict[str, list[Fraction]]:

@@ -16,6 +16,9 @@ from typing import Any, NoReturn, TypeVar
 from skilltrail.core.errors import Interrupted, SkilltrailError
 from skilltrail.core.files import refused
 from skilltrail.runtime.console import complain
+from skilltrail.runtime.detached import told_detached
+from skilltrail.runtime.last_lock import keep_lock
+from skilltrail.store.place import find_place
 
 T = TypeVar("T")
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
@@ -24,7 +27,10 @@ STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
 def run_stage(main: Callable[[], Coroutine[Any, Any, None]]) -> NoReturn:
     """Run `main` to its end and leave the process with its exit code."""
     try:
-        asyncio.run(until_stopped(main()))
+        place = find_place()
+        keep_lock(place)
+        with told_detached(place):
+            asyncio.run(until_stopped(main()))
     except (SkilltrailError, OSError) as error:
         told = refused(error) if isinstance(error, OSError) else error
         complain(told)
@@ -55,8 +61,14 @@ async def aside(work: Callable[[], T]) -> T:
     return await done
 
 
+def stopped_by() -> tuple[signal.Signals, ...]:
+    """Return the signals that stop a run; `nohup` means that a hangup is none of them."""
+    kept_on = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return STOPPED_BY if kept_on else (*STOPPED_BY, signal.SIGHUP)
+
+
 async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Await `work`; SIGINT and SIGTERM cancel it.
+    """Await `work`; a signal of `stopped_by` cancels it.
 
     Raises:
         Interrupted: a signal came; what was finished by then is kept.
@@ -68,8 +80,8 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
         came.append(number)
         task.cancel()
 
-    loop = asyncio.get_running_loop()
-    for number in STOPPED_BY:
+    loop, numbers = asyncio.get_running_loop(), stopped_by()
+    for number in numbers:
         loop.add_signal_handler(number, stop, number)
     try:
         await task
@@ -82,5 +94,5 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
             "Run the same command again to resume",
         ) from None
     finally:
-        for number in STOPPED_BY:
+        for number in numbers:
             loop.remove_signal_handler(number)

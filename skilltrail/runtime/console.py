@@ -45,6 +45,14 @@ def say(text: str = "", style: str | None = None) -> None:
     console.print(safe(text), style=style, markup=False)
 
 
+def asked(question: str) -> bool:
+    """Ask a person, and return whether the answer is yes; where nobody is there, it is no."""
+    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    console.print(f"{safe(question)} [y/N] ", end="", markup=False)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
 def complain(error: SkilltrailError) -> None:
     """Write an error's one message to stderr, secrets taken out."""
     words = _redactor().text(str(error))

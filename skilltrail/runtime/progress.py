@@ -92,11 +92,12 @@ class Progress:
 
     def step(self, record: StepRecord, state: State) -> None:
         """Tell how a step ended, in one line; what its gate did not ask for is not expected."""
-        score = "unknown" if state.best.mean is None else f"{float(state.best.mean):.3f}"
+        mean = state.best_mean
+        score = "unknown" if mean is None else f"{float(mean):.3f}"
         applied = count(record.counts.get("applied", 0), "edit")
         line = (
             f"step {record.step} (epoch {record.epoch}): {in_terms(record.verdict)}, "
-            f"{applied}, best {score} at v{state.best.version}"
+            f"{applied}, best {score} at v{state.best_version}"
         )
         saved = record.counts.get("saved", 0)
         if saved:

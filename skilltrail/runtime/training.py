@@ -57,7 +57,7 @@ class Training:
             facts_named(events, self.recorder.path.parent.name),
             workspace / TRAIN_ROLLOUTS,
         )
-        write_atomic(workspace / BEST_SKILL, state.best.skill)
+        write_atomic(workspace / BEST_SKILL, state.best_skill)
         write_atomic(workspace / EVENTS, self.recorder.path.read_text(encoding="utf-8"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.store import database
+from skilltrail.store.errors import explain, not_ours
 from skilltrail.store.exports import drop_kind, shard_files
 from skilltrail.store.facts import FactStore
 from skilltrail.store.place import STATE
@@ -88,6 +89,22 @@ def store_stats(root: Path, folders: Iterable[Path] = ()) -> StoreStats:
         claims=claims,
         exports=tuple(_export_stats(folder) for folder in folders if folder.is_dir()),
     )
+
+
+def examine(root: Path) -> None:
+    """Read every page of the store of the project at `root`, where there is one.
+
+    Raises:
+        FaultError: it is damaged.
+        SkilltrailError: it, or what SQLite keeps beside it, cannot be read or written.
+    """
+    path = root / STATE / database.FILE
+    if path.exists() and (locked := database.read_only(path)):
+        raise not_ours(path, locked)
+    with open_reading(root) as store:
+        found = "ok" if store is None else store.query("PRAGMA quick_check(1)")[0][0]
+    if found != "ok":
+        raise explain(sqlite3.DatabaseError(f"malformed: {found}"), path)
 
 
 def _export_stats(folder: Path) -> ExportStats:

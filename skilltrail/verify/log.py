@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from skilltrail.core.errors import FaultError
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
+from skilltrail.history.log.run_state import RunState, evolve
 from skilltrail.verify.result import BROKEN, Check, Fault, Tags
 from skilltrail.verify.rules import DECISIONS
 from skilltrail.verify.rules.evaluations import TOLD, missing
@@ -31,7 +31,7 @@ class LogReport:
         events: those that could be read.
         unsure: events with a decision whose tag is not known here.
         decisions: how many decisions were recomputed, by event type.
-        course: what is known after the last event; an evaluation goes on from it.
+        state: what is known after the last event; an evaluation goes on from it.
         erased: what its tombstones say can be recomputed by nobody.
     """
 
@@ -42,7 +42,7 @@ class LogReport:
     tags: Tags = field(default_factory=Tags)
     unsure: int = 0
     decisions: Counter[str] = field(default_factory=Counter)
-    course: Course = field(default_factory=Course)
+    state: RunState = field(default_factory=RunState)
     erased: Erased = Erased()
 
     @property
@@ -72,7 +72,7 @@ def verify_log(
     """
     report = LogReport(name, erased=erased_in(_tombstones(data)))
     if after is not None:
-        report.course = after.course
+        report.state = after.state
     for event in _read(data, report, None if after is None else after.last):
         _follow(event, report)
     if not allow_unfinished:
@@ -82,16 +82,15 @@ def verify_log(
 
 def _follow(event: Event, report: LogReport) -> None:
     """Recompute the decisions of an event, then take it in."""
-    course, unknown = report.course, report.tags.unknown.total()
-    broken = course.broken
+    state, unknown = report.state, report.tags.unknown.total()
     report.events.append(event)
     faults: list[Fault] = []
     try:
         for rule in DECISIONS.get(event.type, ()):
-            faults += rule(event, course, report.tags)
+            faults += rule(event, state, report.tags)
             report.decisions[event.type] += 1
-        rests_on = {event.seq, *(one.seq for one in course.seen)}
-        course.take(event)
+        rests_on = {event.seq, *(one.seq for one in state.seen)}
+        report.state = _taken(state, event)
     except BROKEN as error:
         # A forged order of events breaks what a rule may take for granted in a real one.
         found = f"{type(error).__name__} {error}"
@@ -101,16 +100,23 @@ def _follow(event: Event, report: LogReport) -> None:
     lost = bool(faults) and not report.erased.events.isdisjoint(rests_on)
     report.faults += [] if lost else faults
     report.unsure += lost or report.tags.unknown.total() > unknown
-    if course.broken is not None and broken is None:
-        report.faults.append(
-            Fault.of(event, "document", course.broken, "a version that follows")
-        )
+    broken = report.state.broken
+    if broken is not None and state.broken is None:
+        report.faults.append(Fault.of(event, "document", broken, "a version that follows"))
+
+
+def _taken(state: RunState, event: Event) -> RunState:
+    """Return the state after `event`; a text that cannot be rebuilt ends the documents."""
+    try:
+        return evolve(state, event)
+    except FaultError as error:
+        return evolve(replace(state, broken=str(error)), event)
 
 
 def _end(report: LogReport) -> Iterator[Fault]:
     last = next((event for event in reversed(report.events) if event.type != ERASED), None)
     if last is not None and last.type in TOLD:
-        yield from missing(report.course)
+        yield from missing(report.state)
     elif last is None or last.type != FINISHED:
         found = "nothing" if last is None else last.name
         right = "run.finished (or --allow-unfinished)"

@@ -12,7 +12,6 @@ from skilltrail.core.score import Score
 from skilltrail.data.splits import read_split
 from skilltrail.method.gate import judge_all
 from skilltrail.method.noise import COMPARISONS, false_accept_rate
-from skilltrail.method.rollout import by_item
 from skilltrail.method.run import gate_rule
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json
@@ -57,7 +56,7 @@ async def _check(name: str, told: dict[str, Any]) -> None:
         items = read_split(session.place.workspace, "selection")
         session.progress.expect(2 * len(items))
         rollouts = await session.rollouts().all(items, text, 2)
-        one, two = (by_item([r for r in rollouts if r.repeat == n]) for n in (0, 1))
+        one, two = ({r.item.id: r.score for r in rollouts if r.repeat == n} for n in (0, 1))
         rule = gate_rule(session.params)
         ids = [item.id for item in items]
         verdict = judge_all(rule, ids, one, two)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,16 +16,21 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.git.head import head_of
 from skilltrail.history.git.merging import meeting_of
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.model_options import EMBEDDED_BACKENDS
+from skilltrail.repair.at_work import Worker, workers
+from skilltrail.repair.case import Case
+from skilltrail.repair.doctor import findings
+from skilltrail.repair.journal import torn_lines
 from skilltrail.runtime.preflight import input_paths, left_behind
-from skilltrail.runtime.stale_experiments import Leftovers, find_leftovers
 from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, params_with
+from skilltrail.store.maintenance import examine
 from skilltrail.store.place import Place
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
@@ -48,9 +53,9 @@ def run_checks(
 
     `queue`: files that git does not track are faults, not warnings.
     """
-    checks = [python_check(), git_check(place.root), package_check("dvc"), store_check(place)]
-    checks.append(library_check(place.workspace))
-    checks.append(leftovers_check(find_leftovers(place.root)))
+    busy = workers(place.root)
+    checks = [python_check(), git_check(place.root, busy), package_check("dvc")]
+    checks += [store_check(place), library_check(place.workspace), *state_checks(place, busy)]
     checks += merge_checks(place.workspace)
     try:
         params = params_with(place.workspace, {} if changes is None else changes)
@@ -84,7 +89,7 @@ def python_check() -> Check:
     return Check("python", OK, found)
 
 
-def git_check(root: Path) -> Check:
+def git_check(root: Path, busy: Sequence[Worker] = ()) -> Check:
     """Check that git is there and that the project stands in a repository."""
     try:
         git = Git.find(root)
@@ -93,9 +98,11 @@ def git_check(root: Path) -> Check:
     if git is None:
         remedy = "`git init` and commit, so that experiments and the history can be kept"
         return Check("git", WARNING, "the project is in no git repository", remedy)
-    if git.branch() is None:
-        found = "HEAD is on no branch; a killed `dvc exp run` may have left it so"
-        return Check("git", WARNING, found, "`git switch BRANCH`")
+    head = head_of(git)
+    if head.detached and not busy:
+        found = "HEAD is on no branch: a commit would be lost with it"
+        name = "BRANCH" if head.left is None else head.left
+        return Check("git", WARNING, found, f"`git switch {name}`")
     return Check("git", OK, "the project is in a git repository")
 
 
@@ -132,13 +139,24 @@ def library_check(workspace: Path) -> Check:
 
 
 def store_check(place: Place) -> Check:
-    """Check that recorded facts can be written."""
+    """Check that recorded facts can be read and written."""
     folder = place.state if place.state.exists() else place.root
     if not folder.is_dir():
         return Check("store", FAULT, f"{folder} is a file, not a folder", "Move it away")
-    if os.access(folder, os.W_OK):
-        return Check("store", OK, f"{place.state.name} can be written")
-    return Check("store", FAULT, f"{folder} cannot be written", "Change its owner or its mode")
+    if not os.access(folder, os.W_OK):
+        return Check("store", FAULT, f"{folder} cannot be written", "Change its owner or mode")
+    try:
+        examine(place.root)
+    except SkilltrailError as error:
+        found = f"{error.asked}: {error.found}; no run starts"
+        return Check("store", FAULT, found, error.remedy)
+    torn = torn_lines(place)
+    if torn:
+        found = (
+            f"{place.state.name} can be written; the journal's {torn} torn, which stops nothing"
+        )
+        return Check("store", WARNING, found, "nothing: `skilltrail summary` leaves it out")
+    return Check("store", OK, f"{place.state.name} can be written")
 
 
 def model_check(params: Params) -> Check:
@@ -206,15 +224,14 @@ def untracked_check(params: Params, root: Path, *, queue: bool) -> Check:
     )
 
 
-def leftovers_check(leftovers: Leftovers) -> Check:
-    """Say what killed experiments left."""
-    if leftovers.busy or not leftovers.any:
-        state = "dvc is at work" if leftovers.busy else "no killed experiment left anything"
-        return Check("experiments", OK, state)
-    parts = [ref.rpartition("/")[2] for ref in leftovers.marks]
-    if leftovers.detached:
-        parts.append("HEAD is detached")
-    if leftovers.workspaces:
-        parts.append(f"{len(leftovers.workspaces)} dead workspace(s)")
-    found = f"a killed experiment left {', '.join(parts)}"
-    return Check("experiments", FAULT, found, "skilltrail doctor --fix")
+def state_checks(place: Place, busy: Sequence[Worker]) -> list[Check]:
+    """Say what kills, full disks and merges left of the files that every command reads."""
+    if busy:
+        told = ", ".join(map(str, busy))
+        return [
+            Check("experiments", OK, f"a run is on ({told}): what it writes is not checked")
+        ]
+    found = findings(Case(place, Git.at_hand(place.root)))
+    if not found:
+        return [Check("experiments", OK, "no killed experiment left anything")]
+    return [Check(one.what, FAULT, one.found, one.remedy) for one in found]

@@ -11,17 +11,20 @@ from skilltrail.cli.commands.checks import FAULT, run_checks
 from skilltrail.cli.commands.envs import contract_checks
 from skilltrail.cli.commands.probes import probe_checks
 from skilltrail.cli.options import JSON, SET_PARAM
+from skilltrail.history.git.repository import Git
 from skilltrail.models.environ import redactor
-from skilltrail.runtime.console import emit_json, say, table
-from skilltrail.runtime.stale_experiments import clear_leftovers, find_leftovers
+from skilltrail.repair.case import Case
+from skilltrail.repair.doctor import findings, mend
+from skilltrail.runtime.console import asked, emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
 
 
 def doctor(
     fix: Annotated[
-        bool, typer.Option("--fix", help="Clear what killed experiments left in git and .dvc.")
+        bool, typer.Option("--fix", help="Mend what kills left in git, .dvc and dvc.lock.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --fix: ask nothing.")] = False,
     queue: Annotated[
         bool, typer.Option("--queue", help="Inputs that git does not track are a fault.")
     ] = False,
@@ -36,17 +39,20 @@ def doctor(
 ) -> None:
     """Check the set-up and say how to fix what is wrong; exit 1 when something is.
 
+    `--fix` loses nothing: what it writes over is kept in .skilltrail/kept.
+
     Example: skilltrail doctor -S env=qa
+    Example: skilltrail doctor --fix --yes
     Example: skilltrail doctor --queue && dvc exp run --queue -S lr=8
     """
     place, changes = find_place(), changes_of([] if set_param is None else set_param)
     if fix:
-        leftovers = find_leftovers(place.root)
-        if leftovers.any:
-            clear_leftovers(place.root, leftovers)
-            say(
-                "cleared what a killed experiment left; index, files and branches are untouched"
-            )
+        case = Case(place, Git.at_hand(place.root), ask=lambda text: yes or asked(text))
+        if findings(case):
+            for done in mend(case):
+                say(done)
+            if case.kept.names:
+                say(str(case.kept))
     if env is None:
         checks = run_checks(place, changes, queue=queue)
         if probe and not any(

@@ -1,8 +1,8 @@
 """`textqa`: a question about a text, answered by a span of it, in SearchQA's item shape.
 
-    {"id": "harbour-40072a98d2-berth", "question": "At which berth did the Grey Anchor tie up?",
-     "context": "The Grey Anchor came into Holmbruck at 8:45 and tied up at berth G1. …",
-     "answers": ["G1"], "task_type": "code", "group": "harbour-40072a98d2"}
+    {"id": "trains-0a6bf46c69-driver", "question": "Who drives the train?",
+     "context": "The morning train runs to Ebbhaven. It is driven by Ada Fenmark. …",
+     "answers": ["Ada Fenmark"], "task_type": "person", "group": "trains-0a6bf46c69"}
 
 Official scorer: SQuAD v1.1 (`envs.kit.qa_scoring`): exact match is `hard`, token F1 `soft`.
 SearchQA and SQuAD questions in this shape load the same way. Departures from SkillOpt's own

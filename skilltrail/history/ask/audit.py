@@ -25,7 +25,8 @@ from skilltrail.history.ask.lines import unpacked
 from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.candidate_events import Trial, trial_around, trial_of_version
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import CARRIERS, Story
+from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_state import CARRIERS
 from skilltrail.history.log.words import sentence
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit

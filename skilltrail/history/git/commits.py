@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.replay import Replay, Snapshot
+from skilltrail.history.log.run_state import RunState, rebuilt
 from skilltrail.history.log.words import sentence
 
 AUTHOR = "skilltrail <skilltrail@invalid>"
@@ -53,10 +53,9 @@ class Committing:
 
     def __init__(self, object_format: str = "sha1") -> None:
         self._format = object_format
-        self._replay = Replay()
+        self._state = RunState()
         self._encoded: dict[str, tuple[bytes, bytes]] = {}
         self._parent: str | None = None
-        self._version: int | None = None
 
     def feed(self, event: Event) -> Commit:
         """Return the commit of the next event.
@@ -64,31 +63,32 @@ class Committing:
         Raises:
             FaultError: a document cannot be rebuilt from the log.
         """
-        snapshot = self._replay.feed(event)
-        files, tree = self._tree(snapshot)
-        message = _message(snapshot, self._version)
+        before = self._state.version
+        self._state = rebuilt(self._state, event)
+        files, tree = self._tree(event)
+        message = _message(event, before, self._state.version)
         head = f"tree {tree}\n"
         if self._parent is not None:
             head += f"parent {self._parent}\n"
         stamp = f"{AUTHOR} {FIRST_DATE + event.seq} +0000"
         body = f"{head}author {stamp}\ncommitter {stamp}\n\n{message}".encode()
-        made = snapshot.version if event.type == "skill.versioned" else None
+        made = self._state.version if event.type == "skill.versioned" else None
         commit = Commit(
             self._object("commit", body).hex(), self._parent, event, message, files, made
         )
         self._parent = commit.sha
-        self._version = snapshot.version
         return commit
 
-    def _tree(self, snapshot: Snapshot) -> tuple[dict[str, bytes], str]:
-        line = snapshot.event.line + b"\n"
+    def _tree(self, event: Event) -> tuple[dict[str, bytes], str]:
+        line, state = event.line + b"\n", self._state
         blobs = {
             "event.json": (line, self._object("blob", line)),
-            "skill.md": self._document(snapshot.skill),
-            "best_skill.md": self._document(snapshot.best),
+            "skill.md": self._document(state.skill),
+            "best_skill.md": self._document(state.best_skill),
         }
-        if snapshot.candidate is not None:
-            blobs["candidate.md"] = self._document(snapshot.candidate)
+        judging = event.type in ("candidate.built", "gate.judged")
+        if judging and state.candidate is not None:
+            blobs["candidate.md"] = self._document(state.candidate)
         entries = b"".join(f"{_MODE} {n}\0".encode() + blobs[n][1] for n in sorted(blobs))
         files = {name: content for name, (content, _) in blobs.items()}
         return files, self._object("tree", entries).hex()
@@ -116,13 +116,13 @@ def commits_of(events: Iterable[Event], object_format: str = "sha1") -> Iterator
         yield committing.feed(event)
 
 
-def _message(snapshot: Snapshot, version_before: int | None) -> str:
-    event = snapshot.event
+def _message(event: Event, before: int | None, version: int | None) -> str:
+    """Return a commit's message; the version is the newest before and after the event."""
     trailers = [f"Event: {event.id}", f"Event-Type: {event.type}"]
     if "step" in event.data:
         trailers.append(f"Step: {event.data['step']}")
-    if snapshot.version is not None:
-        trailers.append(f"Skill-Version: {snapshot.version}")
+    if version is not None:
+        trailers.append(f"Skill-Version: {version}")
     if event.data.get("patch") is not None:
         trailers.append(f"Patch: {event.data['patch']}")
-    return sentence(event, version_before) + "\n\n" + "\n".join(trailers) + "\n"
+    return sentence(event, before) + "\n\n" + "\n".join(trailers) + "\n"

@@ -19,7 +19,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.eraser import MARKER, Eraser
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
-from skilltrail.history.log.replay import Replay
+from skilltrail.history.log.run_state import RunState, rebuilt
 from skilltrail.skill.diffs import unified_diff
 
 ERASED = "text.erased"
@@ -112,16 +112,16 @@ class Cleaning:
 
     def _told(self, events: Sequence[Event]) -> list[dict[str, Any]]:
         """Return the data of all events without the text."""
-        replay, told = Replay(), []
+        state, told = RunState(), []
         for event in events:
             data: dict[str, Any] = self.eraser.value(event.data)
-            parent = replay.skill
-            snapshot = replay.feed(event)
+            parent = state.parent
+            state = rebuilt(state, event)
             if event.type == STARTED:
-                self._document(snapshot.skill)
-            elif event.type == "candidate.built" and snapshot.candidate is not None:
-                before, after = self._document(parent), self._document(snapshot.candidate)
-                if (before, after) != (parent, snapshot.candidate):
+                self._document(state.skill)
+            elif event.type == "candidate.built" and state.candidate is not None:
+                before, after = self._document(parent), self._document(state.candidate)
+                if (before, after) != (parent, state.candidate):
                     data["diff"] = unified_diff(before, after)
             told.append(self._named(data))
         return told

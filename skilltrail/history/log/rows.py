@@ -1,12 +1,13 @@
-"""Rows of scored rollouts, grouped by item."""
+"""Rows of scored rollouts, grouped by item, and the scores that they are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from skilltrail.core.score import Outcome, Score, mean_score
+
 Row = Mapping[str, Any]
-Rows = Mapping[str, Sequence[Row]]  # item id -> its rows, one per repeat
 
 
 def by_item(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -15,3 +16,20 @@ def by_item(rows: Iterable[Row]) -> dict[str, list[Row]]:
     for row in rows:
         found.setdefault(row["item"], []).append(row)
     return found
+
+
+def scores_of(rows: Iterable[Row]) -> dict[str, Score]:
+    """Return one score per item: its row's, or the mean over its repeats."""
+    return {
+        id: mean_score([score_of(row) for row in some]) for id, some in by_item(rows).items()
+    }
+
+
+def score_of(row: Row) -> Score:
+    """Return a row's score; one that contradicts itself (`verify` says so) is missing."""
+    outcome, hard, soft = Outcome(row["outcome"]), row["hard"], row["soft"]
+    if outcome is not Outcome.SCORED:
+        return Score(outcome, reason=row["reason"])
+    if hard is None or soft is None:
+        return Score.missing(row["reason"])
+    return Score.scored(hard, soft, row["reason"])

@@ -13,24 +13,8 @@ from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import Version, versions
 from skilltrail.history.log.rows import Row, by_item
+from skilltrail.history.log.run_state import CARRIERS, DOCUMENTS
 from skilltrail.skill.edit import Edit
-
-CARRIERS = (
-    "patch.proposed",
-    "patch.merged",
-    "appendix.proposed",
-    "slow_update.proposed",
-    "compaction.proposed",
-)
-
-# What versions are rebuilt from.
-SKELETON = (
-    "run.started",
-    "method.chosen",
-    "parents.chosen",
-    "candidate.built",
-    "skill.versioned",
-)
 
 JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
 
@@ -116,7 +100,7 @@ class Story:
 
     def skeleton(self) -> list[Event]:
         """Return the events that versions are rebuilt from."""
-        return self.of_type(*SKELETON)
+        return self.of_type(*DOCUMENTS)
 
     @cached_property
     def versions(self) -> list[Version]:

@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from skilltrail.core.canon import texts_in
 from skilltrail.core.score import Score
 from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Observation, StepView
+
+# The failure type that no scorer can see: it takes the document to tell. An environment has it
+# where its `rules.yaml` lists it.
+LEAKED = "leaked"
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,21 @@ def is_failure(score: Score, threshold: float) -> bool:
     return score.hard is not None and score.hard < threshold
 
 
+def is_leaked(observation: Observation, lessons: Lessons, view: StepView) -> bool:
+    """Return whether the answer of a worked example was given to another item.
+
+    That can be told of this step's rollouts alone: they were made with this document. An
+    answer that stands in the item's own input is a choice of the model and no leak.
+    """
+    said = observation.trajectory.answer.strip().casefold()
+    if not said or all(one is not observation for one in view.observations):
+        return False
+    taught = (view.pool[id].reference for id in lessons.examples)
+    if all(answer is None or answer.strip().casefold() != said for answer in taught):
+        return False
+    return all(said not in text.casefold() for text in texts_in(observation.item.input))
+
+
 def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidence:
     """Return the failures and successes that `view` shows."""
     failed: dict[str, Observation] = {}
@@ -102,9 +122,16 @@ def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidenc
             continue
         side = failed if is_failure(observation.score, view.success_threshold) else passed
         side.setdefault(id, observation)
+    known = {kind.name for kind in env.catalogue.types}
+
+    def type_of(observation: Observation) -> str:
+        if LEAKED in known and is_leaked(observation, lessons, view):
+            return LEAKED
+        return env.catalogue.type_of(observation.score)
+
     return Evidence(
         failed=failed,
         passed=passed,
-        types={id: env.catalogue.type_of(o.score) for id, o in failed.items()},
+        types={id: type_of(o) for id, o in failed.items()},
         traits={id: env.traits(view.pool[id].item) for id in sorted(view.pool)},
     )

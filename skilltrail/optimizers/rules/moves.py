@@ -20,9 +20,9 @@ from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.coverage import (
     SUCCESS_WEIGHT,
     Cover,
+    Likeness,
     greedy_order,
     least_missed,
-    likeness,
 )
 from skilltrail.optimizers.rules.lessons import Evidence, Lessons, item_line
 from skilltrail.optimizers.rules.memory import Memory
@@ -32,6 +32,8 @@ from skilltrail.skill.edit import Edit
 # models' contexts fill up.
 MAX_EXAMPLES = 20
 MAX_EXAMPLE_CHARS = 8000
+# A failure of an earlier batch may be one of an earlier document, and solved by now.
+STALE_WEIGHT = 0.5
 # How far down the order of need moves look.
 MOST_WANTED = 48
 
@@ -62,14 +64,22 @@ class Desk:
     @cached_property
     def weights(self) -> dict[str, float]:
         """Item id -> how much it counts to cover it."""
-        failed = dict.fromkeys(self.evidence.failed, 1.0)
+        today = {o.item.id for o in self.view.observations}
+        failed = {id: 1.0 if id in today else STALE_WEIGHT for id in self.evidence.failed}
         return failed | dict.fromkeys(self.evidence.passed, SUCCESS_WEIGHT)
 
     def cover(self) -> Cover:
-        """Return the cover that the document's examples give now."""
+        """Return the cover that the document's examples give now.
+
+        It is guessed from what items share with the examples. Of this step's failures it is
+        seen: one that an example is like needs another example.
+        """
         cover = Cover(self.evidence.traits, self.weights)
         for id in self.lessons.examples:
             cover.add(id)
+        for observation in self.view.observations:
+            if observation.item.id in self.evidence.failed:
+                cover.uncover(observation.item.id)
         return cover
 
     @cached_property
@@ -92,6 +102,8 @@ class Desk:
     @cached_property
     def leaving(self) -> list[str]:
         """The document's examples, first the one that is missed least."""
+
+        likeness = Likeness(self.evidence.traits.values())
 
         def cover_of(examples: Sequence[str]) -> float:
             taught = [self.evidence.traits[id] for id in examples]

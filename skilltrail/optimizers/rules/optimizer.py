@@ -21,7 +21,7 @@ from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.patch import Patch
 
-TAG = "rules/1"
+TAG = "rules/3"
 
 
 class RulesOptimizer:

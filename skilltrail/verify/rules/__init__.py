@@ -1,6 +1,6 @@
 """Decisions recomputed: for each event type, what must follow from the log before it.
 
-A rule sees an event, the course of the run before it, and the tags that are known here; it
+A rule sees an event, the state of the run before it, and the tags that are known here; it
 yields what is wrong.
 """
 
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import Fault, Tags
 from skilltrail.verify.rules.candidates import check_candidate
 from skilltrail.verify.rules.epochs import check_comparison, check_memory
@@ -36,7 +36,7 @@ from skilltrail.verify.rules.verdicts import (
     check_version,
 )
 
-DecisionRule = Callable[[Event, Course, Tags], Iterator[Fault]]
+DecisionRule = Callable[[Event, RunState, Tags], Iterator[Fault]]
 
 DECISIONS: Mapping[str, tuple[DecisionRule, ...]] = {
     "run.started": (check_start,),

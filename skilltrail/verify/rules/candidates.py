@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -10,8 +10,8 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import TAG as COUNTER
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.method.update import too_long
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
@@ -25,27 +25,28 @@ from skilltrail.skill.structure import unseen_faults
 from skilltrail.verify.result import Fault, Tags, differing
 
 
-def check_candidate(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_candidate(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The selected edits, applied again, give the recorded text and results."""
     data = event.data
-    if course.broken is not None:
+    if state.broken is not None:
         return
-    yield from differing(event, {"parent": text_digest(course.skill)})
+    yield from differing(event, {"parent": text_digest(state.parent)})
     before = data.get("rejected_before")
-    if before is not None and course.rejected.get(before) != data["candidate"]:
+    verdict = state.rejected.get(data["candidate"])
+    if before is not None and (verdict is None or verdict.event != before):
         yield Fault.of(event, "rejected_before", before, "a verdict against the same text")
     if not tags.knows(data["rule"], APPLY, REWRITE):
         return
     ids = [result["edit"] for result in data["results"]]
-    wanted = _wanted(event, course)
+    wanted = _wanted(event, state)
     if ids != wanted:
         yield Fault.of(event, "results", ids, wanted)
         return
-    candidate = built_again(event, course)
+    candidate = built_again(event, state)
     right = _recorded(candidate)
     if "text" in data:
         right["text"] = candidate.text
-    if tags.knows(course.start.get("counter"), COUNTER):
+    if tags.knows(state.start.get("counter"), COUNTER):
         right["tokens"] = count_tokens(candidate.text)
     yield from differing(event, right)
     yield from _check_faults(event, candidate, tags)
@@ -60,13 +61,13 @@ def _recorded(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _wanted(event: Event, course: Course) -> list[str]:
+def _wanted(event: Event, state: RunState) -> list[str]:
     """Return the ids of the edits that the candidate must be built from, in order."""
     data = event.data
     if data["source"] != "step":
-        proposed = course.latest(f"{data['source']}.proposed")
+        proposed = state.latest(f"{data['source']}.proposed")
         return [] if proposed is None else [edit["edit"] for edit in proposed.data["edits"]]
-    selected, notes = course.latest("edits.selected"), course.latest("appendix.proposed")
+    selected, notes = state.latest("edits.selected"), state.latest("appendix.proposed")
     ids = [] if selected is None else list(selected.data["selected"])
     if data["mode"] == "rewrite_from_suggestions":
         # Made of all suggestions at once; when the rewriting failed there is no result.
@@ -77,26 +78,28 @@ def _wanted(event: Event, course: Course) -> list[str]:
     return ids + ([] if notes is None else [edit["edit"] for edit in notes.data["edits"]])
 
 
-@lru_cache(maxsize=1)  # asked for by the candidate's event, and by its version's right after
-def built_again(event: Event, course: Course) -> Candidate:
+def built_again(event: Event, state: RunState) -> Candidate:
     """Return the candidate of the recorded edits on the current skill."""
+    return _again(event, state.parent, tuple(state.patches.values()))
+
+
+@lru_cache(maxsize=1)  # asked for by the candidate's event, and by its version's right after
+def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
     known = {
-        edit["edit"]: Edit.from_json(edit)
-        for patch in course.patches.values()
-        for edit in patch.data["edits"]
+        edit["edit"]: Edit.from_json(edit) for patch in patches for edit in patch.data["edits"]
     }
     ids = [result["edit"] for result in event.data["results"]]
     edits = [known[id] for id in ids if id in known]
     plain = [edit for edit in edits if edit.op != "write_region"]
     regions = [edit for edit in edits if edit.op == "write_region"]
     if f"{event.seq}.0" in ids:
-        return _rewritten(event, course.skill, regions)
+        return _rewritten(event, parent, regions)
     frozen = _frozen(event)
     if event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
         one = plain[0]
-        whole = rewrite(course.skill, one.content, one.id, frozen=frozen)
+        whole = rewrite(parent, one.content, one.id, frozen=frozen)
         return _with_regions(whole, regions)
-    return _with_regions(apply_edits(course.skill, plain, frozen=frozen), regions)
+    return _with_regions(apply_edits(parent, plain, frozen=frozen), regions)
 
 
 def _frozen(event: Event) -> bool:

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import Fault, Tags, differing
 
 UNMOVED = ("stable_success", "persistent_failure")
 
 
-def check_comparison(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_comparison(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Each pair holds the soft scores that were measured, and the category they give."""
     data = event.data
-    if course.broken is None:
-        yield from differing(event, {"current": text_digest(course.skill)})
+    if state.broken is None:
+        yield from differing(event, {"current": text_digest(state.parent)})
     if not tags.knows(data["rule"], "epochs/1", "recorded/1"):
         return
-    measured = _measured(course, data)
+    measured = _measured(state, data)
     for pair in data["pairs"]:
         for name in ("before", "after"):
             right = measured[name].get(pair["item"])
@@ -37,23 +37,23 @@ def check_comparison(event: Event, course: Course, tags: Tags) -> Iterator[Fault
             yield Fault.of(event, f"counts.{name}", data["counts"].get(name), number)
 
 
-def _measured(course: Course, data: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+def _measured(state: RunState, data: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Return the soft scores before and after, by item."""
     if data["rule"] == "epochs/1":
         return {
-            name: _soft(course, data[side])
+            name: _soft(state, data[side])
             for name, side in (("before", "previous"), ("after", "current"))
         }
-    latest = course.observed.items()
+    latest = state.last_soft.items()
     now = {item: soft for item, (skill, soft) in latest if skill == data["current"]}
-    return {"before": course.earlier, "after": now}
+    return {"before": dict(state.earlier_soft), "after": now}
 
 
-def _soft(course: Course, digest: str) -> dict[str, float | None]:
+def _soft(state: RunState, digest: str) -> dict[str, float | None]:
     """Return the soft scores of one skill in this epoch's comparison, by item."""
     return {
         row["item"]: row["soft"]
-        for event in course.seen
+        for event in state.seen
         if event.type == "rollouts.scored"
         and event.data["purpose"] == "slow_update"
         and event.data["skill"] == digest
@@ -76,5 +76,5 @@ def _fits(pair: Mapping[str, Any], rule: str) -> bool:
     return bool(pair["category"] == ("improved" if after > before else "regressed"))
 
 
-def check_memory(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_memory(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     yield from differing(event, {"digest": text_digest(event.data["text"])})

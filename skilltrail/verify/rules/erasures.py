@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from skilltrail.core.eraser import MARKER
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import Fault, Tags, differing
 
 
-def check_tombstone(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_tombstone(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """A tombstone stands at the end, and names events before it."""
     data = event.data
     yield from differing(event, {"marker": MARKER})

@@ -7,49 +7,47 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_mean, metric
+from skilltrail.core.score import exact_mean, mean, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.rows import Row
+from skilltrail.history.log.rows import Row, score_of
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import Fault, Tags, differing
-from skilltrail.verify.rules.rollouts import mean
-from skilltrail.verify.rules.verdicts import score_of
 
 TOLD = ("skill.evaluated", "skill.transferred")
 
 
-def check_opening(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_opening(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """A split is opened once the one before is done, on items and skills that are what they
     are called."""
-    yield from missing(course)
+    yield from missing(state)
     data = event.data
     ids = [row["item"] for row in data["items"]]
     if len(set(ids)) < len(ids):
         yield Fault.of(event, "items", "an item twice", "each item once")
-    if not course.start:
+    if not state.start:
         return
-    yield from differing(event, {"target": course.start["target"]})
-    learned = set(course.ids("train")) | set(course.ids("selection"))
+    yield from differing(event, {"target": state.start["target"]})
+    learned = set(state.ids("train")) | set(state.ids("selection"))
     if data["split"] == "test" and (shared := sorted(learned & set(ids))):
         yield Fault.of(event, "items", shared[:3], "items that no training saw")
-    if course.broken is not None:
+    if state.broken is not None:
         return
-    texts = {"best": course.best, "last": course.newest}
-    right = {"seed": course.start["seed_skill"]["digest"]}
+    texts = {"best": state.best_skill, "last": state.skill}
+    right = {"seed": state.start["seed_skill"]["digest"]}
     right |= {name: text_digest(text) for name, text in texts.items()}
     for skill in data["skills"]:
         if skill["digest"] != right.get(skill["name"], skill["digest"]):
             yield Fault.of(event, skill["name"], skill["digest"], right[skill["name"]])
 
 
-def check_measured(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_measured(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """In an evaluation every skill does exactly the items that were opened, in their order."""
     data = event.data
     if data["purpose"] not in ("test", "transfer"):
         return
-    opened, _ = _section(course)
+    opened, _ = _section(state)
     if opened is None:
         yield Fault.of(event, "purpose", data["purpose"], "test.opened before it")
         return
@@ -60,11 +58,11 @@ def check_measured(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         yield from differing(event, {"split": opened.data["split"]})
 
 
-def check_evaluation(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Check means and gain of a skill, on the target trained on or on another."""
     data = event.data
     target = data.get("target")
-    opened, told = _section(course)
+    opened, told = _section(state)
     before = sum(one.data.get("target") == target for one in told)
     if opened is None or before >= len(opened.data["skills"]):
         yield Fault.of(event, "skill", data["name"], "a skill that was to be measured")
@@ -72,19 +70,21 @@ def check_evaluation(event: Event, course: Course, tags: Tags) -> Iterator[Fault
     first, asked = opened.data["skills"][0]["digest"], opened.data["skills"][before]
     right = {"name": asked["name"], "skill": asked["digest"], "split": opened.data["split"]}
     yield from differing(event, right | {"against": first if before else None})
-    rows = _rows(course, data["skill"], target)
-    if rows is None or course.last is None or course.last.data.get("skill") != data["skill"]:
+    rows = _rows(state, data["skill"], target)
+    if rows is None or state.last is None or state.last.data.get("skill") != data["skill"]:
         yield Fault.of(event, "skill", data["skill"], "the skill rolled out just before")
         return
     coverage = {"scored": sum(r["outcome"] == "scored" for r in rows), "asked": len(rows)}
     values = {row["item"]: _value(row, data) for row in rows}
     total = exact_mean(values.values())
-    means: dict[str, Any] = {f"mean_{name}": mean(rows, name) for name in ("hard", "soft")}
+    means: dict[str, Any] = {
+        f"mean_{name}": mean(row[name] for row in rows) for name in ("hard", "soft")
+    }
     means |= {"coverage": coverage, "mean": None if total is None else float(total)}
     yield from differing(event, means)
     if not tags.knows(data["interval"], *GAIN_INTERVALS):
         return
-    seed = _rows(course, data["against"], target) if data["against"] is not None else []
+    seed = _rows(state, data["against"], target) if data["against"] is not None else []
     known = {row["item"]: _value(row, data) for row in seed or []}
     pairs = [(value, known.get(item)) for item, value in values.items()]
     differences = [v - w for v, w in pairs if v is not None and w is not None]
@@ -95,7 +95,7 @@ def check_evaluation(event: Event, course: Course, tags: Tags) -> Iterator[Fault
     yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
 
 
-def check_share(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_share(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Check the share of the gain that carries over to another target."""
     data = event.data
     if not tags.knows(data["share_interval"], *SHARE_INTERVALS):
@@ -103,7 +103,7 @@ def check_share(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     seed = data["skill"] if data["against"] is None else data["against"]
     wanted = [(seed, None), (data["skill"], None), (seed, data["target"]),
               (data["skill"], data["target"])]  # fmt: skip
-    found = [_rows(course, digest, target) for digest, target in wanted]
+    found = [_rows(state, digest, target) for digest, target in wanted]
     known = [rows for rows in found if rows is not None]
     orders = {tuple(row["item"] for row in rows) for rows in known}
     if len(known) < len(wanted) or len(orders) > 1:
@@ -113,9 +113,9 @@ def check_share(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     yield from differing(event, share_of(*values, tag=data["share_interval"]))
 
 
-def missing(course: Course) -> Iterator[Fault]:
+def missing(state: RunState) -> Iterator[Fault]:
     """Yield a fault for each skill that the last opening names and nothing was told of."""
-    opened, told = _section(course)
+    opened, told = _section(state)
     if opened is None:
         return
     for target in dict.fromkeys([None, *(one.data.get("target") for one in told)]):
@@ -125,18 +125,18 @@ def missing(course: Course) -> Iterator[Fault]:
             yield Fault.of(opened, where, "not measured", "measured after it was opened")
 
 
-def _section(course: Course) -> tuple[Event | None, Sequence[Event]]:
+def _section(state: RunState) -> tuple[Event | None, Sequence[Event]]:
     """Return the latest opening of a split and what was told of skills since."""
-    starts = [at for at, event in enumerate(course.seen) if event.type == "test.opened"]
+    starts = [at for at, event in enumerate(state.seen) if event.type == "test.opened"]
     if not starts:
         return None, ()
-    since = course.seen[starts[-1] :]
+    since = state.seen[starts[-1] :]
     return since[0], [event for event in since if event.type in TOLD]
 
 
-def _rows(course: Course, digest: str, target: str | None) -> Sequence[Any] | None:
+def _rows(state: RunState, digest: str, target: str | None) -> Sequence[Any] | None:
     """Return the last rows of a skill on a target; None is the one trained on."""
-    for event in reversed(course.seen):
+    for event in reversed(state.seen):
         scored = event.type == "rollouts.scored" and event.data["skill"] == digest
         if scored and event.data.get("target") == target:
             rows: Sequence[Any] = event.data["items"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from skilltrail.history.log.course import Course
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.method.schedule import edit_budget
 from skilltrail.params.fields import SCHEDULES
 from skilltrail.skill.edit import Edit
@@ -14,9 +14,9 @@ from skilltrail.verify.result import Fault, Tags, differing
 ALL, SUPPORT = "all/1", "support/1"  # the budget covers every edit; most support first
 
 
-def check_budget(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_budget(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     data = event.data
-    earlier = course.latest("budget.decided")
+    earlier = state.latest("budget.decided")
     if earlier is not None:
         cap = earlier.data["budget"]
         if cap is not None and (data["budget"] is None or data["budget"] > cap):
@@ -35,7 +35,7 @@ def check_budget(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
 
 
-def check_ids(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_ids(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """A patch and its edits are named after the event; support is counted, not claimed."""
     data = event.data
     yield from differing(event, {"patch": f"p{event.seq}"})
@@ -47,12 +47,12 @@ def check_ids(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
             yield Fault.of(event, f"support of {edit['edit']}", edit["support"], support)
 
 
-def check_evidence(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_evidence(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """An analyst saw train items that were rolled out by then, and its edits rest on such."""
     data = event.data
     # Other methods show items with their right answers as well, which takes no rollout.
-    known = {*course.rolled_out, *course.ids("train")} if course.pooled else course.rolled_out
-    strangers = [item for item in data["items"] if item not in course.rolled_out]
+    known = state.rolled_out.union(() if state.documents is None else state.ids("train"))
+    strangers = [item for item in data["items"] if item not in state.rolled_out]
     if strangers:
         yield Fault.of(event, "items", strangers[:3], "train items rolled out by then")
     for edit in data["edits"]:
@@ -62,12 +62,12 @@ def check_evidence(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
             yield Fault.of(event, what, beyond[:3], "train items rolled out by then")
 
 
-def check_merge(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_merge(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Merged edits come from the patches that went in, and what was dropped is said."""
     data = event.data
     offered: dict[str, Mapping[str, object]] = {}
     for id in data["inputs"]:
-        source = course.patches.get(id)
+        source = state.patches.get(id)
         if source is None:
             yield Fault.of(event, "inputs", id, "a patch of this step")
         else:
@@ -81,14 +81,14 @@ def check_merge(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         yield from differing(event, {"dropped": [id for id in offered if id not in kept]})
 
 
-def check_selection(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_selection(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The selected edits and those left out are the patch's, within the budget."""
     data = event.data
-    source = course.patches.get(data["patch"])
+    source = state.patches.get(data["patch"])
     if source is None:
         yield Fault.of(event, "patch", data["patch"], "a patch of this step")
         return
-    budget = course.latest("budget.decided")
+    budget = state.latest("budget.decided")
     if budget is not None:
         yield from differing(event, {"budget": budget.data["budget"]})
     edits = [Edit.from_json(edit) for edit in source.data["edits"]]

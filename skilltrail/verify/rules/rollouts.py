@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.history.log.course import Course
+from skilltrail.core.score import mean
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import RunState
 from skilltrail.method.schedule import plan_epoch
 from skilltrail.verify.result import Fault, Tags, differing
 
 
-def check_start(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_start(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     data = event.data
     if event.seq != 1:
         yield Fault.of(event, "place", event.seq, "the first event")
@@ -29,7 +29,7 @@ def check_start(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
         yield Fault.of(event, "splits", f"{shared[:3]} in both", "disjoint splits")
 
 
-def check_scores(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_scores(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Rows, coverage and means agree with each other."""
     data = event.data
     rows = data["items"]
@@ -46,50 +46,36 @@ def check_scores(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
     }
     yield from differing(event, {"coverage": coverage})
     for name in ("hard", "soft"):
-        yield from differing(event, {f"mean_{name}": mean(rows, name)})
+        yield from differing(event, {f"mean_{name}": mean(row[name] for row in rows)})
 
 
-def check_members(event: Event, course: Course, tags: Tags) -> Iterator[Fault]:
+def check_members(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The right items were rolled out with the right skill."""
     data = event.data
     purpose = data["purpose"]
-    if not course.start:
+    if not state.start:
         return
-    if course.broken is None and purpose in ("baseline", "train", "selection"):
-        text = course.trial if purpose == "selection" else course.skill
+    if state.broken is None and purpose in ("baseline", "train", "selection"):
+        text = state.candidate if purpose == "selection" else state.parent
         right = None if text is None else text_digest(text)
         if data["skill"] != right:
             yield Fault.of(event, "skill", data["skill"], right)
     items = [row["item"] for row in data["items"] if row.get("repeat", 0) == 0]
-    if purpose == "baseline" and items != course.ids("selection"):
-        yield Fault.of(event, "items", items, course.ids("selection"))
+    if purpose == "baseline" and items != state.ids("selection"):
+        yield Fault.of(event, "items", items, state.ids("selection"))
     if purpose == "train" and tags.knows(data["batch"]["rule"], "seeded/1"):
-        right_items = batch(data, course)
+        right_items = batch(data, state)
         if items != right_items:
             yield Fault.of(event, "batch", items, right_items)
 
 
-def batch(data: Mapping[str, Any], course: Course) -> list[str]:
+def batch(data: Mapping[str, Any], state: RunState) -> list[str]:
     """Return the ids that a train event's step must hold; none when there is no such step."""
     plan = plan_epoch(
-        course.ids("train"),
-        seed=course.start["seed"],
+        state.ids("train"),
+        seed=state.start["seed"],
         epoch=data["epoch"],
         batch_size=data["batch"]["size"],
         accumulation=data["batch"]["accumulation"],
     )
     return [id for step in plan if step.step == data["step"] for id in step.items]
-
-
-def mean(rows: Sequence[Mapping[str, Any]], name: str) -> float | None:
-    """Return the exactly summed mean of one score over the scored rows.
-
-    A float is a whole number over a power of two, so the sum needs no common denominator to
-    be searched for: ten times as fast as adding fractions.
-    """
-    ratios = [float(row[name]).as_integer_ratio() for row in rows if row[name] is not None]
-    if not ratios:
-        return None
-    finest = max(below for _, below in ratios)
-    total = sum(above * (finest // below) for above, below in ratios)
-    return float(Fraction(total, finest * len(ratios)))

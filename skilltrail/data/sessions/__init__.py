@@ -1,0 +1,1 @@
+"""Items from the sessions that people had with agents: read, found, proposed, reviewed."""

@@ -1,0 +1,51 @@
+"""All repairs, in the order in which one needs the other; what they find, and mending it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from skilltrail.core.errors import UsageError
+from skilltrail.repair.aside import PutAside
+from skilltrail.repair.at_work import Worker, workers
+from skilltrail.repair.branch import DetachedHead
+from skilltrail.repair.case import Case, Finding, Repair
+from skilltrail.repair.files import LockFile, ParamsFile, Pipeline
+from skilltrail.repair.locks import DeadWorkspaces, DvcLocks, GitLocks
+
+# Git must be able to work; changes come back before HEAD and DVC's marks, which tell of them,
+# go; DVC's locks tell what it was at, and go last.
+REPAIRS: tuple[Callable[[Case], Repair], ...] = (
+    GitLocks, PutAside, ParamsFile, LockFile, Pipeline, DetachedHead, DvcLocks, DeadWorkspaces,
+)  # fmt: skip
+
+
+def findings(case: Case) -> list[Finding]:
+    """Return all that is wrong. Not to be asked while DVC is at work: it is in the middle."""
+    return [finding for repair in REPAIRS for finding in repair(case).findings()]
+
+
+def mend(case: Case) -> Iterator[str]:
+    """Put right all that can be, and yield what was done.
+
+    Raises:
+        UsageError: DVC, or a stage, is at work here; or only a person can choose.
+        SkilltrailError: the system refused.
+    """
+    refuse_at_work(case, "Mending what killed experiments left")
+    for repair in REPAIRS:
+        yield from repair(case).mend()
+
+
+def refuse_at_work(case: Case, asked: str) -> None:
+    """Refuse while an experiment, or any run, is on.
+
+    Raises:
+        UsageError: names the process, and how to stop it.
+    """
+    busy = workers(case.root)
+    if busy:
+        raise UsageError(asked, f"{busy[0]} is at work here", _wait(busy[0]))
+
+
+def _wait(worker: Worker) -> str:
+    return f"Wait for it to end, or stop it (`kill {worker.pid}`): every finished call is kept"

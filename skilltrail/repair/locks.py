@@ -1,0 +1,108 @@
+"""Locks and notes of processes that are gone.
+
+DVC writes its two `rwlock` files and the note on a running experiment in place: killed there,
+it leaves half a file, and every later command refuses. Git's locks are files that its death
+leaves. All of it has no owner once neither DVC nor git is at work here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from skilltrail.repair.at_work import git_at_work
+from skilltrail.repair.case import Case, Finding
+from skilltrail.repair.rwlock import RWLOCKS, read_lock
+
+RUNNING = ".dvc/tmp/exps/run/workspace"
+ARGUMENTS = ".dvc/tmp/repro.dat"  # DVC adds it to the index for a moment
+GIT_LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "refs/stash.lock")
+REMEDY = "skilltrail doctor --fix"
+
+
+class GitLocks:
+    """Lock files of git that nobody holds: git refuses to work."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def findings(self) -> list[Finding]:
+        names = ", ".join(path.name for path in self._stale())
+        found = f"a git that is gone left {names}: git refuses to write"
+        return [Finding("git locks", found, REMEDY)] if names else []
+
+    def mend(self) -> list[str]:
+        stale = list(self._stale())
+        for path in stale:
+            path.unlink(missing_ok=True)
+        return [f"removed git's {path.name}, which nobody held" for path in stale]
+
+    def _stale(self) -> Iterator[Path]:
+        git = self._case.git
+        if git is None:
+            return
+        marks = (git.git_dir / "refs/exps").rglob("*.lock")
+        found = {git.own_dir / name for name in GIT_LOCKS} | {
+            git.git_dir / n for n in GIT_LOCKS
+        }
+        there = sorted(path for path in {*found, *marks} if path.exists())
+        if there and not git_at_work(self._case.root):
+            yield from (path for path in there if path.exists())
+
+
+class DvcLocks:
+    """DVC's locks and its note on the experiment that runs here."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def findings(self) -> list[Finding]:
+        torn = [name for name in RWLOCKS if self._is_torn(name)]
+        found = f"a killed dvc left {' and '.join(torn)} torn: every dvc command refuses"
+        return [Finding("dvc locks", found, REMEDY)] if torn else []
+
+    def mend(self) -> list[str]:
+        root, done = self._case.root, []
+        for name in RWLOCKS:
+            if self._is_torn(name) or read_lock(root / name) not in ({}, {"read": {}}, None):
+                (root / name).unlink(missing_ok=True)
+                done.append(f"removed {name}, which nobody held")
+        shutil.rmtree(root / RUNNING, ignore_errors=True)
+        self._drop_arguments()
+        return done
+
+    def _is_torn(self, name: str) -> bool:
+        path = self._case.root / name
+        return path.is_file() and not isinstance(read_lock(path), dict)
+
+    def _drop_arguments(self) -> None:
+        (self._case.root / ARGUMENTS).unlink(missing_ok=True)
+        git = self._case.git
+        if git is not None and git.ask("ls-files", "--", ARGUMENTS):
+            git.here("rm", "--cached", "--quiet", "--force", "--", ARGUMENTS)
+
+
+class DeadWorkspaces:
+    """Workspaces of `dvc exp run --temp` and of the queue whose experiment is gone."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def findings(self) -> list[Finding]:
+        number = len(self._dead())
+        found = (
+            f"killed experiments left {number} workspace(s) of their own: they fill the disk"
+        )
+        return [Finding("experiments", found, REMEDY)] if number else []
+
+    def mend(self) -> list[str]:
+        dead = self._dead()
+        for folder in dead:
+            shutil.rmtree(folder)
+        return [f"deleted {len(dead)} workspace(s) of killed experiments"] if dead else []
+
+    def _dead(self) -> list[Path]:
+        folder = self._case.root / ".dvc/tmp/exps"
+        found = {*folder.glob("standalone/tmp*"), *folder.glob("tmp*")}
+        return sorted(path for path in found if path.is_dir())
