@@ -36,7 +36,7 @@ from skilltrail.history.git.repository import Git  # noqa: E402
 from skilltrail.history.log.events import Event  # noqa: E402
 from skilltrail.history.log.log import follow, scan_log  # noqa: E402
 from skilltrail.history.log.recorder import Recorder  # noqa: E402
-from skilltrail.history.log.run_log import Story  # noqa: E402
+from skilltrail.history.log.run_log import RunLog  # noqa: E402
 from skilltrail.verify.log import verify_log  # noqa: E402
 
 T = TypeVar("T")
@@ -124,20 +124,20 @@ def write(repo: Path, events: Sequence[Event]) -> dict[str, Any]:
 def read(path: Path, size: int) -> list[dict[str, Any]]:
     """Answer the questions a person asks, each from the file on disk."""
     data = path.read_bytes()
-    last = len(Story(scan_log(path)).versions) - 1
+    last = len(RunLog(scan_log(path)).versions) - 1
 
     def replay() -> str:
-        return Story(scan_log(path)).versions[-1].text
+        return RunLog(scan_log(path)).versions[-1].text
 
     def audit() -> str:
-        return audit_text(audit_version(Story(scan_log(path)), last, LogOnly()))
+        return audit_text(audit_version(RunLog(scan_log(path)), last, LogOnly()))
 
     rows = []
     for name, action in (
         ("replay", replay),
         ("verify", lambda: verify_log(data, path.name, allow_unfinished=True)),
         ("audit", audit),
-        ("blame", lambda: blame(Story(scan_log(path)), "last")),
+        ("blame", lambda: blame(RunLog(scan_log(path)), "last")),
     ):
         row, found = timed(name, size, action)
         assert found

@@ -12,10 +12,10 @@ from null_store import NullStore
 from test_method import Whole
 from toy_world import SEED_SKILL, ToyRun, run_toy, toy_params
 
-from skilltrail.history.log.candidate_events import trial_around
+from skilltrail.history.log.candidate_events import candidate_around
 from skilltrail.history.log.events import Event, parse_event
 from skilltrail.history.log.log import follow
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.optimizers.protocol import Answer, EpochView, StepRecord, StepView
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
@@ -180,10 +180,10 @@ def test_a_run_with_compactions_is_verified_and_explained(tmp_path: Path, mode: 
     )
     report = verify_log(done.log, "log")
     assert [str(fault) for fault in report.faults] == []
-    story = Story(done.recorder.events)
+    story = RunLog(done.recorder.events)
     assert len(story.versions) == done.state.version + 1
     proposed = next(e for e in story.events if e.type == "compaction.proposed")
-    trial = trial_around(story, proposed)
+    trial = candidate_around(story, proposed)
     assert [event.type for event in trial.proposals] == ["compaction.proposed"]
     assert trial.gate is not None
     assert trial.gate.data["source"] == "compaction"

@@ -15,7 +15,7 @@ from skilltrail.cli.main import run
 from skilltrail.core.canon import text_digest
 from skilltrail.core.layout import EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.git.commits import commits_of
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.build import build
 from skilltrail.verify.log import LogReport, verify_log
 
@@ -93,7 +93,7 @@ def test_every_log_gives_the_commits_that_it_gave_then(name: str) -> None:
 
 def test_every_version_is_rebuilt(name: str) -> None:
     events = verified(name)[0].events
-    versions = Story(events).versions
+    versions = RunLog(events).versions
     assert [version.number for version in versions] == list(range(len(versions)))
     assert all(text_digest(version.text) == version.digest for version in versions)
     best = next(event for event in events if event.type == "run.finished").data["best"]
@@ -109,7 +109,7 @@ def test_every_log_is_shown(here: Path, name: str, capfd: pytest.CaptureFixture[
     reports = verified(name)
     rows = told(capfd, "log").splitlines()
     assert len(rows) == len(reports[0].events)
-    versions = Story(reports[0].events).versions
+    versions = RunLog(reports[0].events).versions
     steps = sum(event.type == "step.ended" for event in reports[0].events)
     summary = json.loads(told(capfd, "log", "--summary", "--json"))
     assert sum(row["steps"] for row in summary) == steps
@@ -125,5 +125,5 @@ def test_every_log_has_its_report(here: Path, name: str) -> None:
     numbers = json.loads((here / METRICS).read_text(encoding="utf-8"))
     assert ("test" in numbers) == (len(verified(name)) > 1)
     page = (here / PAGE).read_text(encoding="utf-8")
-    versions = Story(verified(name)[0].events).versions
+    versions = RunLog(verified(name)[0].events).versions
     assert all(version.digest[:12] in page for version in versions)

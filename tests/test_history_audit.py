@@ -19,11 +19,11 @@ from skilltrail.history.ask.audit_text import audit_markdown, fenced
 from skilltrail.history.ask.audit_text import audit_text as in_words
 from skilltrail.history.ask.bisect import bisect, turns_of
 from skilltrail.history.ask.blame import blame
-from skilltrail.history.ask.line_history import fates
+from skilltrail.history.ask.line_history import line_histories
 from skilltrail.history.ask.lines import lineages, packed, unpacked
 from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.replay import Version
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.words import visible
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
@@ -38,19 +38,21 @@ RICH = {
 
 
 @pytest.fixture(scope="module")
-def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+def story(tmp_path_factory: pytest.TempPathFactory) -> RunLog:
     world = World(n_train=24, n_selection=8, params={"epochs": 3})
-    return Story(world.run(tmp_path_factory.mktemp("run")).events)
+    return RunLog(world.run(tmp_path_factory.mktemp("run")).events)
 
 
 @pytest.fixture(scope="module", params=["patch", "rewrite_from_suggestions"])
-def rich(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Story:
+def rich(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RunLog:
     folder = tmp_path_factory.mktemp("rich")
     done = run_whole(folder, NullStore(), Whole(), update_mode=request.param, **RICH)
-    return Story(done.recorder.events)
+    return RunLog(done.recorder.events)
 
 
-def test_every_line_of_every_version_has_exactly_one_origin(story: Story, rich: Story) -> None:
+def test_every_line_of_every_version_has_exactly_one_origin(
+    story: RunLog, rich: RunLog
+) -> None:
     for one in (story, rich):
         for version, lineage in lineages(one):
             assert len(lineage) == len(split_lines(version.text))
@@ -58,7 +60,7 @@ def test_every_line_of_every_version_has_exactly_one_origin(story: Story, rich: 
 
 
 def test_a_line_stands_in_the_version_it_comes_from_and_was_written_by_its_edit(
-    story: Story,
+    story: RunLog,
 ) -> None:
     texts = {v.number: split_lines(v.text) for v in story.versions}
     for version, lineage in lineages(story):
@@ -84,7 +86,7 @@ def test_sources_are_packed_into_runs_and_back(
     assert unpacked(runs) == sources
 
 
-def test_blame_names_version_step_patch_and_gain_of_each_line(story: Story) -> None:
+def test_blame_names_version_step_patch_and_gain_of_each_line(story: RunLog) -> None:
     rows = blame(story, "last")
     assert [row.text for row in rows] == split_lines(story.versions[-1].text)
     for row in rows:
@@ -99,7 +101,7 @@ def test_blame_names_version_step_patch_and_gain_of_each_line(story: Story) -> N
         assert row.gain == gate["after"] - gate["before"]
 
 
-def test_every_accepted_version_can_be_audited_down_to_its_items(story: Story) -> None:
+def test_every_accepted_version_can_be_audited_down_to_its_items(story: RunLog) -> None:
     train = {item["item"] for item in story.start.data["train"]}
     for version in story.versions[1:]:
         found = audit_version(story, version.number, LogOnly())
@@ -116,7 +118,7 @@ def test_every_accepted_version_can_be_audited_down_to_its_items(story: Story) -
         json.dumps(found.to_json())
 
 
-def test_flips_show_the_scores_that_were_rolled_out(story: Story) -> None:
+def test_flips_show_the_scores_that_were_rolled_out(story: RunLog) -> None:
     version = story.versions[1]
     found = audit_version(story, 1, LogOnly())
     before = story.scores(story.versions[0].digest)
@@ -126,7 +128,7 @@ def test_flips_show_the_scores_that_were_rolled_out(story: Story) -> None:
         assert flip.after == after[flip.item][0]["soft"]
 
 
-def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: Story) -> None:
+def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: RunLog) -> None:
     rows = [row for row in blame(story, "last") if row.version]
     row = rows[0]
     by_line = audit_line(story, "last", row.line, LogOnly())
@@ -138,7 +140,7 @@ def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: Sto
     assert audit_patch(story, row.patch, LogOnly()).version == row.version
 
 
-def test_a_rejected_patch_can_be_audited_too(story: Story) -> None:
+def test_a_rejected_patch_can_be_audited_too(story: RunLog) -> None:
     gate = next(e for e in story.of_type("gate.judged") if e.data["verdict"] == "rejected")
     built = story.before(gate, "candidate.built")
     selected = story.before(gate, "edits.selected")
@@ -150,7 +152,7 @@ def test_a_rejected_patch_can_be_audited_too(story: Story) -> None:
     assert found.selected == tuple(selected.data["selected"])
 
 
-def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: Story) -> None:
+def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: RunLog) -> None:
     ever = {line for version in story.versions for line in split_lines(version.text)}
     in_vain = {
         edit.content.strip(): proposal.data["step"]
@@ -167,7 +169,7 @@ def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: Story
 
 
 def test_what_was_tried_in_vain_on_a_line_stands_in_its_aftermath(
-    rich: Story, story: Story
+    rich: RunLog, story: RunLog
 ) -> None:
     seen = 0
     for one in (story, rich):
@@ -185,7 +187,7 @@ def test_what_was_tried_in_vain_on_a_line_stands_in_its_aftermath(
     assert seen
 
 
-def test_an_edit_that_did_not_apply_says_so(story: Story) -> None:
+def test_an_edit_that_did_not_apply_says_so(story: RunLog) -> None:
     statuses = {
         tried.status
         for version in story.versions[1:]
@@ -194,9 +196,9 @@ def test_an_edit_that_did_not_apply_says_so(story: Story) -> None:
     assert {"applied", "not_found"} <= statuses
 
 
-def test_the_aftermath_counts_lines_until_they_are_gone(story: Story) -> None:
+def test_the_aftermath_counts_lines_until_they_are_gone(story: RunLog) -> None:
     for version in story.versions:
-        for edit, fate in fates(story, version.number).items():
+        for edit, fate in line_histories(story, version.number).items():
             assert fate.kept + sum(loss.lines for loss in fate.losses) == fate.written
             now = sum(
                 origin.version == version.number and origin.edit == edit
@@ -205,7 +207,7 @@ def test_the_aftermath_counts_lines_until_they_are_gone(story: Story) -> None:
             assert fate.kept == now
 
 
-def test_a_slow_update_and_notes_are_audited_as_what_they_are(rich: Story) -> None:
+def test_a_slow_update_and_notes_are_audited_as_what_they_are(rich: RunLog) -> None:
     slow = next(
         e.data["version"]
         for e in rich.of_type("skill.versioned")
@@ -222,7 +224,7 @@ def test_a_slow_update_and_notes_are_audited_as_what_they_are(rich: Story) -> No
     )
 
 
-def test_what_is_not_there_is_a_clear_error(story: Story) -> None:
+def test_what_is_not_there_is_a_clear_error(story: RunLog) -> None:
     with pytest.raises(UsageError, match=r"version 99.*0 to"):
         audit_version(story, 99, LogOnly())
     with pytest.raises(UsageError, match="no such patch"):
@@ -245,7 +247,7 @@ class Hostile:
         yield self.text[:40], self.text + "\n- line 1 of rule 2 and more words"
 
 
-def test_hostile_text_is_shown_and_never_interpreted(story: Story) -> None:
+def test_hostile_text_is_shown_and_never_interpreted(story: RunLog) -> None:
     found = audit_version(story, 1, Hostile())
     for shown in (in_words(found, everything=True), audit_markdown(found)):
         assert not set(shown) & {"\x1b", "\x00", "\u202e"}
@@ -340,7 +342,7 @@ def test_a_line_in_another_script_is_traced_too() -> None:
 
 
 def test_bisect_finds_the_version_that_changed_a_selection_item_from_the_log_alone(
-    story: Story,
+    story: RunLog,
 ) -> None:
     for item in story.scores(story.versions[0].digest):
         found = asyncio.run(bisect(story, item, None))
@@ -354,7 +356,7 @@ def test_bisect_finds_the_version_that_changed_a_selection_item_from_the_log_alo
             assert (scores[found.version] > scores[found.version - 1]) == up
 
 
-def test_bisect_rolls_out_few_versions_of_another_item(story: Story) -> None:
+def test_bisect_rolls_out_few_versions_of_another_item(story: RunLog) -> None:
     broken_at = len(story.versions) - 2
     asked: list[int] = []
 
@@ -369,13 +371,13 @@ def test_bisect_rolls_out_few_versions_of_another_item(story: Story) -> None:
     assert len(set(asked)) == len(asked)
 
 
-def test_bisect_without_a_way_to_measure_says_what_is_missing(story: Story) -> None:
+def test_bisect_without_a_way_to_measure_says_what_is_missing(story: RunLog) -> None:
     with pytest.raises(UsageError, match="selection split"):
         asyncio.run(bisect(story, "train-3", None))
     with pytest.raises(UsageError, match="v0 to"):
         asyncio.run(bisect(story, "selection-0", None, good=5, bad=2))
 
 
-def test_turns_are_where_the_score_differs_from_the_version_before(story: Story) -> None:
+def test_turns_are_where_the_score_differs_from_the_version_before(story: RunLog) -> None:
     assert turns_of({}, 0, 0) == ()
     assert text_digest(story.versions[0].text) == story.versions[0].digest

@@ -16,7 +16,7 @@ from test_history_verify import data_of
 from skilltrail.cli.main import run
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import version_of
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 PARAMS = {"epochs": 2, "batch_size": 4, "lr": 3, "lr_schedule": "constant"}
 
@@ -78,7 +78,7 @@ def test_every_command_answers_in_words_and_in_json(
 def test_replay_gives_the_exact_bytes_from_any_source(
     here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    versions = Story(events).versions
+    versions = RunLog(events).versions
     assert told(capfd, "replay", "--version", "1") == versions[1].text
     told(capfd, "replay", "--run", "main", "--version", "last", "-o", str(here / "last.md"))
     assert (here / "last.md").read_bytes() == versions[-1].text.encode()
@@ -171,7 +171,7 @@ def test_fork_writes_the_seed_and_sets_both_params(
     params = here / "params.yaml"
     params.write_text("skill:\n  seed: a  # kept\n  parent: null\n", encoding="utf-8")
     told(capfd, "fork", "main:v1")
-    version = Story(events).versions[1]
+    version = RunLog(events).versions[1]
     assert (here / "skills/seeds/main-v1.md").read_bytes() == version.text.encode()
     text = params.read_text(encoding="utf-8")
     assert "seed: skills/seeds/main-v1.md # kept" in text

@@ -15,7 +15,7 @@ from test_history_commits import git
 from skilltrail.cli.main import run
 from skilltrail.core.hidden import UNSEEN
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
 
@@ -100,7 +100,7 @@ def test_json_loses_nothing(
     here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
 ) -> None:
     text = json.loads(told(capfd, "replay", "--version", "last", "--json"))["text"]
-    assert text == Story(events).versions[-1].text
+    assert text == RunLog(events).versions[-1].text
     audits = json.loads(told(capfd, "audit", "--version", "1", "--json"))
     said = [one["reasoning"] for one in audits[0]["proposals"]]
     carriers = [e for e in events if e.type == "patch.proposed"]
@@ -112,7 +112,7 @@ def test_json_loses_nothing(
 
 def test_replay_to_a_file_gives_the_exact_bytes(here: Path, events: list[Event]) -> None:
     assert run(["replay", "--version", "last", "-o", "last.md"]) == 0
-    assert (here / "last.md").read_bytes() == Story(events).versions[-1].text.encode()
+    assert (here / "last.md").read_bytes() == RunLog(events).versions[-1].text.encode()
 
 
 def test_markdown_holds_no_markup_but_its_own(
@@ -146,7 +146,7 @@ def test_an_audit_stays_on_a_screen_however_long_a_reply_is(
 def test_other_scripts_are_shown_as_they_are(
     here: Path, events: list[Event], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert any(SCRIPTS in version.text for version in Story(events).versions)
+    assert any(SCRIPTS in version.text for version in RunLog(events).versions)
     assert SCRIPTS in told(capfd, "audit", "--text", SCRIPTS, "--markdown")
 
 

@@ -19,7 +19,7 @@ from skilltrail.history.log.events import Unreadable, is_canonical, make_event, 
 from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 from skilltrail.history.log.schema import event_schema, field_table
-from skilltrail.history.log.types import EventType
+from skilltrail.history.log.types import CLASSES
 from skilltrail.history.log.words import SENTENCES, TERMS, in_terms, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
@@ -360,9 +360,9 @@ def test_a_failing_projection_is_reported_and_stops_nothing(tmp_path: Path) -> N
 
 
 def test_the_schemas_are_those_of_the_classes() -> None:
-    assert schemas.names("events") == sorted(EventType)
-    for type in EventType:
-        assert schemas.load(f"events/{type.value}") == event_schema(type)
+    assert schemas.names("events") == sorted(CLASSES)
+    for type in CLASSES:
+        assert schemas.load(f"events/{type}") == event_schema(type)
 
 
 def test_the_documentation_names_every_field_of_every_type() -> None:

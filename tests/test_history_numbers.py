@@ -16,7 +16,7 @@ from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.history.ask.audit import audit_version
 from skilltrail.history.ask.audit_text import audit_text as in_words
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.evidence import StoredEvidence
 from skilltrail.store.facts import FactStore
 
@@ -24,12 +24,12 @@ ENV = LinesEnvironment()
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Story, FactStore]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunLog, FactStore]:
     folder = tmp_path_factory.mktemp("run")
     store = FactStore.open(folder)
     params = {"epochs": 2, "batch_size": 6, "lr": 3}
     made = World(n_train=12, n_selection=8, params=params, store=store).run(folder)
-    return Story(made.events), store
+    return RunLog(made.events), store
 
 
 def rescored(store: FactStore, keys: Mapping[str, str]) -> dict[str, Score]:
@@ -42,14 +42,14 @@ def rescored(store: FactStore, keys: Mapping[str, str]) -> dict[str, Score]:
     }
 
 
-def selection_keys(story: Story, text: str) -> dict[str, str]:
+def selection_keys(story: RunLog, text: str) -> dict[str, str]:
     """Return item -> key of the rollouts of a document on the selection split."""
     rows = story.scores(text_digest(text))
     return {item: some[0]["key"] for item, some in rows.items()}
 
 
 def test_every_accepted_patch_shows_the_failures_it_came_from(
-    world: tuple[Story, FactStore],
+    world: tuple[RunLog, FactStore],
 ) -> None:
     story, store = world
     evidence = StoredEvidence(store, ENV, list(items_of("train", 12)))
@@ -68,7 +68,7 @@ def test_every_accepted_patch_shows_the_failures_it_came_from(
         assert behind <= set(again)
 
 
-def test_every_flip_and_mean_is_that_of_the_rollouts(world: tuple[Story, FactStore]) -> None:
+def test_every_flip_and_mean_is_that_of_the_rollouts(world: tuple[RunLog, FactStore]) -> None:
     story, store = world
     evidence = StoredEvidence(store, ENV, [])
     for before, after in zip(story.versions, story.versions[1:], strict=False):
@@ -108,7 +108,7 @@ sys.stdout.write(found[-1].digest)
 
 
 def test_replay_and_verify_work_in_a_world_without_a_network(
-    world: tuple[Story, FactStore], tmp_path: Path
+    world: tuple[RunLog, FactStore], tmp_path: Path
 ) -> None:
     try:
         subprocess.run([*OFFLINE, "true"], check=True, capture_output=True)

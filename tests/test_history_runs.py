@@ -29,7 +29,7 @@ from skilltrail.history.git.repository import Git
 from skilltrail.history.log.consumed import consumed_items, consumed_params
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow, read_log
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.anchored import training_commits
 from skilltrail.verify.facts import rollouts
@@ -96,7 +96,7 @@ def test_runs_fork_where_the_first_decision_differs_and_it_is_said(
 def test_a_run_forked_from_a_version_names_it(
     tmp_path: Path, runs: dict[str, list[Event]]
 ) -> None:
-    born = Story(runs["main"]).versions[-1].event
+    born = RunLog(runs["main"]).versions[-1].event
     child = made(tmp_path, parent=born.id)
     rows = {row.name: row for row in run_tree(runs | {"child": child})}
     assert rows["child"].parent == ("main", born.data["version"])
@@ -177,7 +177,7 @@ def test_a_run_that_patience_ended_consumed_no_number_of_epochs(tmp_path: Path) 
 
 
 def best_scores(events: list[Event]) -> dict[str, Fraction]:
-    story = Story(events)
+    story = RunLog(events)
     return scores_under(story, seed_and_best(story)[1], {"metric": "soft"})
 
 
@@ -196,7 +196,7 @@ def test_groups_are_compared_on_the_seeds_they_share(runs: dict[str, list[Event]
         for seed, a, b in ((42, "main-2", "main"), (7, "other-seed-2", "other-seed"))
     }
     told = contrast.selection
-    pairs = {tuple(seed_and_best(Story(runs[n]))[1] for n in pair)
+    pairs = {tuple(seed_and_best(RunLog(runs[n]))[1] for n in pair)
              for pair in (("main-2", "main"), ("other-seed-2", "other-seed"))}  # fmt: skip
     assert (told.items, told.seeds, told.trainings) == (6, 2, len(pairs))
     assert told.by_seed == {s: pytest.approx(sum(d) / 6) for s, d in differences.items()}
@@ -231,7 +231,7 @@ def test_seeds_that_gave_the_same_skills_count_once_and_it_is_said(
 
 def evaluation(training: Sequence[Event], gain: float) -> bytes:
     """Return the log of an evaluation of a run: the best skill is right on a share of items."""
-    best = Story(training).versions[-1].digest
+    best = RunLog(training).versions[-1].digest
     items = [f"test-{n}" for n in range(10)]
     rows = [
         {"item": id, "outcome": "scored", "hard": h, "soft": h, "reason": "", "key": "0" * 64}
@@ -293,7 +293,7 @@ def test_two_versions_are_compared_as_text_and_item_by_item(
     log.parent.mkdir()
     log.write_bytes(data_of(runs["main"]))
     here = Project(tmp_path, tmp_path)
-    last = Story(runs["main"]).versions[-1]
+    last = RunLog(runs["main"]).versions[-1]
     found = skill_diff(find_skill(here, "v0"), find_skill(here, "last"))
     assert found.items == found.same + len(found.changed) == 6
     assert "+" in found.diff
@@ -336,7 +336,7 @@ def test_a_log_is_found_by_file_run_experiment_revision_and_digest(
 
 def test_a_run_is_replayed_from_its_ref_alone(repo: Path, runs: dict[str, list[Event]]) -> None:
     project(repo, runs["main"], "main")
-    for version in Story(runs["main"]).versions:
+    for version in RunLog(runs["main"]).versions:
         assert skill_text(f"main:v{version.number}", repo) == version.text
     assert skill_text("main:seed", repo) == SEED_SKILL
 

@@ -25,7 +25,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.history.log.log import follow
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.evaluate_candidate import by_task_type
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run
@@ -181,7 +181,7 @@ def test_a_frozen_frontmatter_stays_byte_for_byte_and_a_trained_one_may_change(
         )  # fmt: skip
         assert verify_log(done.log, "log").faults == []
         assert {e.get("frontmatter") for e in done.events("candidate.built")} >= {frontmatter}
-        versions = Story(done.recorder.events).versions
+        versions = RunLog(done.recorder.events).versions
         assert len(versions) > 1
         texts[frontmatter] = [frontmatter_text(version.text) for version in versions]
     assert set(texts["frozen"]) == {head}

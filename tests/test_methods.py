@@ -19,7 +19,7 @@ from skilltrail.history.ask.audit import audit_version
 from skilltrail.history.ask.audit_record import LogOnly
 from skilltrail.history.ask.blame import blame
 from skilltrail.history.log.replay import versions
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.calls import LimitedRollouts
 from skilltrail.params.methods import METHODS as NAMES
 from skilltrail.params.read import run_digest_params
@@ -168,7 +168,7 @@ def test_protected_regions_survive_every_method(tmp_path: Path, method: str) -> 
 @pytest.mark.parametrize("method", METHODS)
 def test_blame_and_audit_tell_where_every_line_comes_from(tmp_path: Path, method: str) -> None:
     done = run_method(tmp_path, NullStore(), method)
-    story = Story(done.recorder.events)
+    story = RunLog(done.recorder.events)
     for version in story.versions:
         rows = blame(story, version.number)
         assert [row.text for row in rows] == split_lines(version.text)

@@ -107,14 +107,8 @@ class Verdict:
 
 def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
     """Return the fields of `gate.judged` that follow from a verdict on `total` items."""
-    statistic = None
-    if verdict.p is not None:
-        statistic = {
-            "name": "sign_flip/1",
-            "p": verdict.p,
-            "wins": len(verdict.won),
-            "losses": len(verdict.lost),
-        }
+    counts = {"wins": len(verdict.won), "losses": len(verdict.lost)}
+    statistic = {"name": "sign_flip/1", "p": verdict.p, **counts}
     return {
         "before": verdict.before,
         "after": verdict.after,
@@ -123,7 +117,7 @@ def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
         "judged": len(verdict.judged),
         "total": total,
         "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
-        "statistic": statistic,
+        "statistic": None if verdict.p is None else statistic,
         "verdict": verdict.verdict,
         "forced": verdict.forced,
         "saved": verdict.saved,
@@ -180,7 +174,8 @@ class Gate:
         self._before = {id: rule.value(current[id]) for id in order}
         self._open = {id: value for id, value in self._before.items() if value is not None}
         # The gain if all items not yet judged came out perfect.
-        self._most = len(self._open) - sum(self._open.values(), Fraction(0))
+        self._sum = sum(self._open.values(), Fraction(0))
+        self._most = len(self._open) - self._sum
         self._current = current
         self._pairs: list[tuple[str, Fraction]] = []
         self._judged: dict[str, Score] = {}
@@ -192,6 +187,7 @@ class Gate:
         before, after = self._before[id], self.rule.value(score)
         if before is not None and after is None:
             self._open.pop(id)
+            self._sum -= before
             self._most -= 1 - before
         elif before is not None and after is not None:
             self._pairs.append((id, after - before))
@@ -224,7 +220,7 @@ class Gate:
         word, reason, p = self._decide(stopped)
         # Items scored under both skills and those still open: what both means are over.
         compared = len(self._open)
-        before = exact_mean(self._open.values())
+        before = self._sum / compared if compared else None
         after = None if before is None else before + self._most / compared
         return Verdict(
             verdict=word,

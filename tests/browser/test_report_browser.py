@@ -11,7 +11,7 @@ from conftest import WIDTHS
 from report_world import Project
 
 from skilltrail.history.ask.blame import blame
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import run_chart
 
@@ -86,7 +86,7 @@ def test_a_line_of_the_skill_opens_the_audit_of_its_edit(
 def test_a_line_is_counted_from_1_as_by_the_command_audit(
     watched: Any, restless: Project
 ) -> None:
-    story = Story(restless.training)
+    story = RunLog(restless.training)
     version = story.versions[-1].number
     watched.open(restless.page)
     for row in blame(story, version):

@@ -14,7 +14,7 @@ from skilltrail.history.ask.audit_record import Audit, Judgement, LogOnly
 from skilltrail.history.ask.blame import blame
 from skilltrail.history.ask.runs import run_tree
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.page import shown
 
 PROJECTS = ("project", "restless")
@@ -26,8 +26,8 @@ def mean_of(event: Event, metric: str = "hard") -> float:
 
 
 def test_the_first_screen_tells_the_evaluation(watched: Any, project: Project) -> None:
-    digests = [version.digest for version in Story(project.training).versions]
-    best = Story(project.training).of_type("run.finished")[0].data["best"]["version"]
+    digests = [version.digest for version in RunLog(project.training).versions]
+    best = RunLog(project.training).of_type("run.finished")[0].data["best"]["version"]
     scored = {e.data["skill"]: e for e in project.evaluation if e.type == "rollouts.scored"}
     before, after = mean_of(scored[digests[0]]), mean_of(scored[digests[best]])
     watched.open(project.page)
@@ -63,7 +63,7 @@ def test_every_version_and_the_origin_of_its_lines(
     watched: Any, request: pytest.FixtureRequest, name: str
 ) -> None:
     made: Project = request.getfixturevalue(name)
-    story = Story(made.training)
+    story = RunLog(made.training)
     watched.open(made.page)
     for version in story.versions:
         watched.turn(f"skill/v{version.number}")
@@ -88,7 +88,7 @@ def test_the_matrix_and_its_filters_tell_the_scores(
     watched: Any, request: pytest.FixtureRequest, name: str
 ) -> None:
     made: Project = request.getfixturevalue(name)
-    story = Story(made.training)
+    story = RunLog(made.training)
     hard = [
         {item: rows[0]["hard"] for item, rows in story.scores(version.digest).items()}
         for version in story.versions
@@ -146,7 +146,7 @@ def test_runs_are_told_where_they_part_and_compared_as_chosen(
         row[0].strip(): row for row in watched.rows('#runs table:has-text("accepted")')
     }
     for name, events in several.runs.items():
-        best = Story(events).of_type("run.finished")[0].data["best"]
+        best = RunLog(events).of_type("run.finished")[0].data["best"]
         scored = next(
             e
             for e in reversed(events)
@@ -173,7 +173,7 @@ def test_the_account_of_every_candidate_is_that_of_the_audit(
     watched: Any, request: pytest.FixtureRequest, name: str
 ) -> None:
     made: Project = request.getfixturevalue(name)
-    story = Story(made.training)
+    story = RunLog(made.training)
     gates = story.of_type("gate.judged")
     watched.open(made.page)
     for gate in gates:
@@ -243,7 +243,7 @@ def same_verdict(parts: dict[str, str], gate: Judgement) -> None:
         assert all(f"{f.item} {f.before:.3g}→{f.after:.3g}" in told for f in flips)
 
 
-def same_fate(parts: dict[str, str], audit: Audit, story: Story) -> None:
+def same_fate(parts: dict[str, str], audit: Audit, story: RunLog) -> None:
     if audit.version is None:
         assert "The skill stayed" in parts.get("Aftermath", "The skill stayed")
         return

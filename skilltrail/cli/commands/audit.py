@@ -16,7 +16,7 @@ from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, au
 from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
 from skilltrail.history.ask.bisect import Found
 from skilltrail.history.ask.sources import VERSION, Source
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
 
@@ -52,7 +52,7 @@ def audit(
 
 
 def _audits(
-    story: Story,
+    story: RunLog,
     facts: Evidence,
     version: str | None,
     patch: str | None,
@@ -85,11 +85,10 @@ def number_of(word: str) -> int | str:
     return word if match["number"] is None else int(match["number"])
 
 
-def version_number(story: Story, wanted: int | str) -> int:
+def version_number(story: RunLog, wanted: int | str) -> int:
     """Return the number of a version named in any way."""
-    from skilltrail.history.log.replay import version_of
 
-    return version_of(story.skeleton(), wanted).number
+    return story.version(wanted).number
 
 
 @contextmanager
@@ -125,7 +124,7 @@ def blame(
     answer(run, lambda source: _blame(source.story, version, as_json=as_json))
 
 
-def _blame(story: Story, version: str, *, as_json: bool) -> None:
+def _blame(story: RunLog, version: str, *, as_json: bool) -> None:
     from skilltrail.history.ask.blame import blame as lines_of
 
     rows = lines_of(story, number_of(version))
@@ -189,7 +188,7 @@ def _versions(numbers: tuple[int, ...]) -> str:
 
 
 async def _bisect(
-    story: Story, item: str, good: int | None, bad: int | None, found: list[Found]
+    story: RunLog, item: str, good: int | None, bad: int | None, found: list[Found]
 ) -> None:
     from skilltrail.core.item import SPLITS
     from skilltrail.data.splits import read_split

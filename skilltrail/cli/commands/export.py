@@ -249,9 +249,9 @@ def _audits(training: Sequence[Event]) -> str:
     from skilltrail.cli.commands.audit import evidence
     from skilltrail.history.ask.audit import audit_version
     from skilltrail.history.ask.audit_text import audit_markdown
-    from skilltrail.history.log.run_log import Story
+    from skilltrail.history.log.run_log import RunLog
 
-    story = Story(training)
+    story = RunLog(training)
     with evidence() as facts:
         parts = [
             audit_markdown(audit_version(story, version.number, facts))

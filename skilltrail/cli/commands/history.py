@@ -14,7 +14,7 @@ from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import live_logs, open_source
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.console import emit, emit_exact, emit_json
 from skilltrail.store.place import find_place
 from skilltrail.verify.result import Level, Verification
@@ -39,13 +39,12 @@ def replay(
 
 
 def _replay(
-    story: Story, version: str, output: Path | None, all: Path | None, *, as_json: bool
+    story: RunLog, version: str, output: Path | None, all: Path | None, *, as_json: bool
 ) -> None:
     from skilltrail.history.ask.sources import VERSION
-    from skilltrail.history.log.replay import version_of, versions
 
     if all is not None:
-        found = versions(story.skeleton())
+        found = story.versions
         for one in found:
             write_atomic(all / f"v{one.number}.md", one.text)
         emit(f"{len(found)} versions in {all}")
@@ -54,7 +53,7 @@ def _replay(
     if match is None:
         raise UsageError(f"--version {version}", "no version", "A number, seed, best or last")
     number = match["number"]
-    one = version_of(story.skeleton(), version if number is None else int(number))
+    one = story.version(version if number is None else int(number))
     if as_json:
         emit_json({"version": one.number, "digest": one.digest, "text": one.text})
     elif output is not None:

@@ -16,7 +16,7 @@ from skilltrail.core import schemas
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.sources import Source
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.console import emit, emit_json, say, table
 
 POLL_S = 0.5
@@ -105,7 +105,7 @@ def _follow(run: str | None, wanted: Wanted, *, as_json: bool) -> None:
         return
 
 
-def _summary(story: Story, *, as_json: bool) -> None:
+def _summary(story: RunLog, *, as_json: bool) -> None:
     from skilltrail.history.log.epochs import epoch_rows
 
     rows = epoch_rows(story)

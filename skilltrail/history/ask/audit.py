@@ -6,26 +6,30 @@ are facts, looked up through `Evidence` where the store is at hand.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from typing import Any
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.audit_parts import (
-    budget_reason,
     cases_of,
-    decided_by,
-    judgement_of,
     merge_of,
+    outcome_of,
     proposal_of,
+    selection_of,
     tried_edits,
 )
-from skilltrail.history.ask.audit_record import Audit, Evidence
+from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
 from skilltrail.history.ask.blame import blame
 from skilltrail.history.ask.line_history import attempts
 from skilltrail.history.ask.lines import unpacked
 from skilltrail.history.ask.origins import origins
-from skilltrail.history.log.candidate_events import Trial, trial_around, trial_of_version
+from skilltrail.history.log.candidate_events import (
+    CandidateEvents,
+    candidate_around,
+    candidate_of_version,
+)
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.run_state import CARRIERS
 from skilltrail.history.log.words import sentence
 from skilltrail.skill.document import split_lines
@@ -34,18 +38,20 @@ from skilltrail.skill.edit import Edit
 LEARNED = ("train", "demonstrations")  # purposes of rollouts that edits are drawn from
 
 
-def audit_version(story: Story, number: int, evidence: Evidence) -> Audit:
+def audit_version(story: RunLog, number: int, evidence: Evidence) -> Audit:
     """Return the audit of the candidate that became version `number`."""
-    return _audit(story, trial_of_version(story, number), f"version {number}", evidence)
+    return _audit(story, candidate_of_version(story, number), f"version {number}", evidence)
 
 
-def audit_patch(story: Story, patch: str, evidence: Evidence) -> Audit:
+def audit_patch(story: RunLog, patch: str, evidence: Evidence) -> Audit:
     """Return the audit of the candidate that a patch (`p12`) or edit (`12.0`) went into."""
     carrier = patch if patch.startswith("p") else f"p{patch.split('.')[0]}"
-    return _audit(story, trial_around(story, story.patch(carrier)), f"patch {patch}", evidence)
+    return _audit(
+        story, candidate_around(story, story.patch(carrier)), f"patch {patch}", evidence
+    )
 
 
-def audit_line(story: Story, wanted: int | str, line: int, evidence: Evidence) -> Audit:
+def audit_line(story: RunLog, wanted: int | str, line: int, evidence: Evidence) -> Audit:
     """Return the audit of the change that wrote a line (1-based) of a version.
 
     Raises:
@@ -56,12 +62,12 @@ def audit_line(story: Story, wanted: int | str, line: int, evidence: Evidence) -
         found = f"version {wanted} has {len(rows)} lines"
         raise UsageError(f"line {line}", found, "`skilltrail blame` numbers them")
     row = rows[line - 1]
-    trial = trial_of_version(story, row.version)
+    trial = candidate_of_version(story, row.version)
     subject = f"line {line} of {wanted}"
     return _audit(story, trial, subject, evidence, lines=((line, row.text),))
 
 
-def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
+def audit_text(story: RunLog, text: str, evidence: Evidence) -> list[Audit]:
     """Return one audit per change that `text` was part of, taken up or not.
 
     First the changes that wrote lines with it, oldest version first; then the trials in which
@@ -85,7 +91,7 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
             for at, line in enumerate(split_lines(story.versions[number].text), 1)
             if line in wanted[number]
         )
-        trial = trial_of_version(story, number)
+        trial = candidate_of_version(story, number)
         found.append(_audit(story, trial, subject, evidence, lines=lines))
     found += [
         _audit(story, trial, subject, evidence) for trial in _in_vain(story, text, wanted)
@@ -99,40 +105,33 @@ def audit_text(story: Story, text: str, evidence: Evidence) -> list[Audit]:
     return found
 
 
-def _in_vain(story: Story, text: str, versions: Container[int]) -> Iterator[Trial]:
+def _in_vain(story: RunLog, text: str, versions: Container[int]) -> Iterator[CandidateEvents]:
     """Yield each trial with an edit about `text` that made none of `versions`."""
     past = 0  # the last event of the trials seen
     for event in story.of_type(*CARRIERS):
         edits = map(Edit.from_json, event.data["edits"])
         if event.seq <= past or not any(text in e.content or text in e.target for e in edits):
             continue
-        trial = trial_around(story, event)
+        trial = candidate_around(story, event)
         past = trial.last
         if trial.versioned is None or trial.versioned.data["version"] not in versions:
             yield trial
 
 
 def _audit(
-    story: Story,
-    trial: Trial,
+    story: RunLog,
+    trial: CandidateEvents,
     subject: str,
     evidence: Evidence,
     lines: tuple[tuple[int, str], ...] = (),
 ) -> Audit:
-    versioned, built, selected, gate = trial.versioned, trial.built, trial.selected, trial.gate
+    versioned, built, selected = trial.versioned, trial.built, trial.selected
     any_event = next(iter([e for e in (built, selected, versioned, *trial.proposals) if e]))
     version = None if versioned is None else int(versioned.data["version"])
-    budget = trial.budgets[-1] if trial.budgets else None
     tried = tuple(tried_edits(story, trial)) if built is not None else ()
     asked = [line for _, line in lines] or _written(story, trial, version)
     # Of a seed nobody asks which item it came from.
     written = [] if trial.built is None else asked or _proposed(trial)
-    first = trial.built.seq if trial.built is not None else 0
-    learned = [
-        event.data
-        for event in story.of_type("rollouts.scored")
-        if event.seq < first and event.data["purpose"] in LEARNED
-    ]
     return Audit(
         subject=subject,
         version=version,
@@ -150,27 +149,28 @@ def _audit(
             for e in trial.rejected_replies
         ),
         merges=tuple(merge_of(event) for event in trial.merges),
-        budget=None if budget is None else budget.data["budget"],
-        budget_reason="" if budget is None else budget_reason(budget.data),
-        selected=() if selected is None else tuple(selected.data["selected"]),
-        selected_by=""
-        if selected is None
-        else f"{decided_by(selected.data)}: {selected.data['reason']}",
-        left_out=()
-        if selected is None
-        else tuple((row["edit"], row["reason"]) for row in selected.data["left_out"]),
         edits=tried,
-        faults=() if built is None else tuple(built.data["faults"]),
-        diff="" if built is None else built.data["diff"],
-        gate=None if gate is None else judgement_of(story, trial, gate),
-        tokens_before=None if gate is None else gate.data["tokens_before"],
-        tokens_after=None if gate is None else gate.data["tokens_after"],
         attempts=() if version is None else tuple(attempts(story, version, asked)),
-        origins=origins(written, learned, evidence),
+        origins=origins(written, _learned(story, trial, evidence), evidence),
+        **selection_of(trial),
+        **outcome_of(story, trial),
     )
 
 
-def _parent_version(story: Story, versioned: Event | None) -> int | None:
+def _learned(
+    story: RunLog, trial: CandidateEvents, evidence: Evidence
+) -> list[Mapping[str, Any]]:
+    """Return what was rolled out before the candidate, where its texts can be looked into."""
+    if trial.built is None or isinstance(evidence, LogOnly):
+        return []
+    return [
+        event.data
+        for event in story.of_type("rollouts.scored")
+        if event.seq < trial.built.seq and event.data["purpose"] in LEARNED
+    ]
+
+
+def _parent_version(story: RunLog, versioned: Event | None) -> int | None:
     """Return the last version before it with the text that it was made of, None of none."""
     if versioned is None:
         return None
@@ -179,7 +179,7 @@ def _parent_version(story: Story, versioned: Event | None) -> int | None:
     return same[-1] if same else None
 
 
-def _written(story: Story, trial: Trial, version: int | None) -> list[str]:
+def _written(story: RunLog, trial: CandidateEvents, version: int | None) -> list[str]:
     """Return the lines that a version wrote: all of the seed, else those of its edits."""
     if version is None:
         return []
@@ -192,20 +192,20 @@ def _written(story: Story, trial: Trial, version: int | None) -> list[str]:
     ]
 
 
-def _proposed(trial: Trial) -> list[str]:
+def _proposed(trial: CandidateEvents) -> list[str]:
     """Return the lines that a candidate which became no version was to add."""
     assert trial.built is not None
     added = (line for line in split_lines(trial.built.data["diff"]) if line.startswith("+"))
     return [line[1:] for line in added if not line.startswith("+++")]
 
 
-def _source(trial: Trial) -> str:
+def _source(trial: CandidateEvents) -> str:
     if trial.built is not None:
         return str(trial.built.data["source"])
     return "seed" if trial.versioned is not None and not trial.proposals else "step"
 
 
-def _result(trial: Trial) -> str:
+def _result(trial: CandidateEvents) -> str:
     if trial.gate is not None:
         return str(trial.gate.data["verdict"])
     if trial.ended is not None:

@@ -15,11 +15,11 @@ from skilltrail.history.ask.audit_record import (
     Tried,
 )
 from skilltrail.history.ask.blame import gain_of
-from skilltrail.history.ask.line_history import fates
-from skilltrail.history.log.candidate_events import Trial
+from skilltrail.history.ask.line_history import line_histories
+from skilltrail.history.log.candidate_events import CandidateEvents
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import by_item
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.skill.edit import Edit
 
 
@@ -60,9 +60,41 @@ def merge_of(event: Event) -> Merge:
     )
 
 
-def tried_edits(story: Story, trial: Trial) -> Iterable[Tried]:
+def selection_of(trial: CandidateEvents) -> dict[str, Any]:
+    """Return the fields of an audit that tell the edit budget and what it let through."""
+    found: dict[str, Any] = {}
+    if trial.budgets:
+        data = trial.budgets[-1].data
+        found |= {"budget": data["budget"], "budget_reason": budget_reason(data)}
+    if trial.selected is not None:
+        data = trial.selected.data
+        found |= {
+            "selected": tuple(data["selected"]),
+            "selected_by": f"{decided_by(data)}: {data['reason']}",
+            "left_out": tuple((row["edit"], row["reason"]) for row in data["left_out"]),
+        }
+    return found
+
+
+def outcome_of(story: RunLog, trial: CandidateEvents) -> dict[str, Any]:
+    """Return the fields of an audit that tell the document made and the verdict on it."""
+    found: dict[str, Any] = {}
+    if trial.built is not None:
+        data = trial.built.data
+        found |= {"faults": tuple(data["faults"]), "diff": data["diff"]}
+    if trial.gate is not None:
+        found["gate"] = judgement_of(story, trial, trial.gate)
+        found |= {name: trial.gate.data[name] for name in ("tokens_before", "tokens_after")}
+    return found
+
+
+def tried_edits(story: RunLog, trial: CandidateEvents) -> Iterable[Tried]:
     assert trial.built is not None
-    after = {} if trial.versioned is None else fates(story, trial.versioned.data["version"])
+    after = (
+        {}
+        if trial.versioned is None
+        else line_histories(story, trial.versioned.data["version"])
+    )
     for result in trial.built.data["results"]:
         edit = story.edit(result["edit"])
         descent = tuple(dict.fromkeys(one.id for one in story.ancestry(edit.id)))
@@ -76,7 +108,9 @@ def tried_edits(story: Story, trial: Trial) -> Iterable[Tried]:
         )
 
 
-def cases_of(trial: Trial, tried: Iterable[Tried], evidence: Evidence) -> Iterable[Case]:
+def cases_of(
+    trial: CandidateEvents, tried: Iterable[Tried], evidence: Evidence
+) -> Iterable[Case]:
     """Yield the rollouts behind the edits first, then the others that analysts saw."""
     types: dict[str, str] = {}
     seen: dict[str, None] = {}
@@ -101,7 +135,7 @@ def cases_of(trial: Trial, tried: Iterable[Tried], evidence: Evidence) -> Iterab
         )
 
 
-def judgement_of(story: Story, trial: Trial, gate: Event) -> Judgement:
+def judgement_of(story: RunLog, trial: CandidateEvents, gate: Event) -> Judgement:
     data = gate.data
     before = _metric(story.scores_before(gate), data)
     after = {} if trial.judged is None else _metric(by_item(trial.judged.data["items"]), data)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from skilltrail.history.ask.line_history import Attempt, Fate
+from skilltrail.history.ask.line_history import Attempt, LineHistory
 from skilltrail.skill.edit import Edit
 
 
@@ -92,7 +92,7 @@ class Tried:
     status: str
     lines: tuple[int, ...]
     detail: str
-    fate: Fate | None
+    fate: LineHistory | None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from skilltrail.core.hidden import spelled_block
 from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin, Tried
-from skilltrail.history.ask.line_history import Attempt, Fate
+from skilltrail.history.ask.line_history import Attempt, LineHistory
 from skilltrail.history.log.words import count, in_terms, score, visible
 from skilltrail.skill.edit import Edit
 
@@ -273,7 +273,7 @@ def _attempt(attempt: Attempt, style: Plain) -> str:
     return f"step {attempt.step} tried to {what} ({attempt.edit}); {outcome}"
 
 
-def _fate(fate: Fate) -> str:
+def _fate(fate: LineHistory) -> str:
     wrote = f"wrote {count(fate.written, 'line')}"
     losses = "; ".join(
         f"{loss.lines} gone in v{loss.version}"

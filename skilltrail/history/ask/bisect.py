@@ -13,7 +13,7 @@ from typing import Any
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.replay import Version
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ Measure = Callable[[Version], Awaitable[Scores]]
 
 
 async def bisect(
-    story: Story,
+    story: RunLog,
     item: str,
     measure: Measure | None,
     *,
@@ -70,35 +70,19 @@ async def bisect(
         UsageError: the log has too few versions, or does not know the item and `measure` is
             None.
     """
-    versions = story.versions
-    low = 0 if good is None else good
-    high = len(versions) - 1 if bad is None else bad
-    if not 0 <= low < high < len(versions):
-        raise UsageError(
-            f"bisect between v{low} and v{high}",
-            f"the log holds v0 to v{len(versions) - 1}",
-            "Name an earlier and a later version",
-        )
-    recorded = recorded_scores(story, item)
+    versions, recorded = story.versions, recorded_scores(story, item)
+    low, high = _ends(len(versions), good, bad)
     if measure is None and len(recorded) < len(versions):
-        raise UsageError(
-            f"item {item!r}",
-            "the log does not hold its score under every version",
-            "Name an item of the selection split, or run where the item can be rolled out",
-        )
+        raise _unknown(item)
     tested: dict[int, Tested] = {}
 
     async def score(number: int) -> Scores:
-        if number not in tested:
-            known = recorded.get(number)
-            if known is None:
-                assert measure is not None
-                hard, soft = await measure(versions[number])
-                tested[number] = Tested(number, hard, soft, False)
-            else:
-                tested[number] = known
-        one = tested[number]
-        return one.hard, one.soft
+        if number in recorded:
+            tested[number] = recorded[number]
+        elif number not in tested:
+            assert measure is not None
+            tested[number] = Tested(number, *await measure(versions[number]), False)
+        return tested[number].hard, tested[number].soft
 
     first, last = await score(low), await score(high)
     change = change_of(first, last)
@@ -117,6 +101,30 @@ async def bisect(
         tuple(tested[number] for number in sorted(tested)),
         turns,
     )
+
+
+def _unknown(item: str) -> UsageError:
+    return UsageError(
+        f"item {item!r}",
+        "the log does not hold its score under every version",
+        "Name an item of the selection split, or run where the item can be rolled out",
+    )
+
+
+def _ends(count: int, good: int | None, bad: int | None) -> tuple[int, int]:
+    """Return the versions to look between, of so many.
+
+    Raises:
+        UsageError: they are none, or in the wrong order.
+    """
+    low, high = 0 if good is None else good, count - 1 if bad is None else bad
+    if not 0 <= low < high < count:
+        raise UsageError(
+            f"bisect between v{low} and v{high}",
+            f"the log holds v0 to v{count - 1}",
+            "Name an earlier and a later version",
+        )
+    return low, high
 
 
 async def _turn(
@@ -151,7 +159,7 @@ def _same_way(change: str, scores: dict[int, Tested], number: int) -> bool:
     return change_of((one.hard, one.soft), (two.hard, two.soft)) == change
 
 
-def recorded_scores(story: Story, item: str) -> dict[int, Tested]:
+def recorded_scores(story: RunLog, item: str) -> dict[int, Tested]:
     """Return the item's score under each version that the log holds it for."""
     found = {}
     for version in story.versions:

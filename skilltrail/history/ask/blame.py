@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from skilltrail.history.ask.lines import lineage_of
-from skilltrail.history.log.replay import version_of
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.lineage import SEED, Origin
 
@@ -35,13 +34,13 @@ class BlameLine:
         return asdict(self)
 
 
-def blame(story: Story, wanted: int | str) -> list[BlameLine]:
+def blame(story: RunLog, wanted: int | str) -> list[BlameLine]:
     """Return the lines of a version (a number, `seed`, `best` or `last`).
 
     Raises:
         UsageError: the log has no such version.
     """
-    version = version_of(story.skeleton(), wanted)
+    version = story.version(wanted)
     lineage = lineage_of(story, version.number)
     births = {v.number: v.event for v in story.versions}
     lines = []
@@ -67,7 +66,7 @@ def gain_of(data: Any) -> float | None:
     return float(data["after"]) - float(data["before"])
 
 
-def _verdict(story: Story, gate: int | None) -> tuple[str | None, float | None]:
+def _verdict(story: RunLog, gate: int | None) -> tuple[str | None, float | None]:
     if gate is None:
         return None, None
     data = story.at(gate).data
@@ -75,7 +74,7 @@ def _verdict(story: Story, gate: int | None) -> tuple[str | None, float | None]:
     return word, gain_of(data)
 
 
-def _patch(story: Story, origin: Origin, selected: str | None) -> str | None:
+def _patch(story: RunLog, origin: Origin, selected: str | None) -> str | None:
     """Return the patch whose edit wrote the line: notes come beside the selected patch."""
     if origin.edit == SEED:
         return None

@@ -18,7 +18,7 @@ from skilltrail.core.served import Served
 from skilltrail.history.ask.heldout import HeldOut, metric_of
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 # What runs must have in common before a number is made of several: the kinds of it, by names.
 KINDS = {
@@ -54,7 +54,7 @@ class RunScores:
         }
 
 
-def common_metric(stories: Iterable[Story]) -> dict[str, Any]:
+def common_metric(stories: Iterable[RunLog]) -> dict[str, Any]:
     """Return the metric that every gate of the runs used, `hard` where they used several."""
     used = {
         (event.data["metric"], event.data.get("mixed_weight"))
@@ -67,7 +67,7 @@ def common_metric(stories: Iterable[Story]) -> dict[str, Any]:
 
 def read_run(
     name: str,
-    story: Story,
+    story: RunLog,
     said: Mapping[str, Any],
     tests: Mapping[str, HeldOut],
     served: Mapping[str, Counter[Served]],
@@ -105,14 +105,14 @@ def read_run(
     )
 
 
-def seed_and_best(story: Story) -> tuple[str, str]:
+def seed_and_best(story: RunLog) -> tuple[str, str]:
     """Return the digests of a run's seed skill and of its best one so far."""
     made = [event.data for event in story.of_type("skill.versioned") if event.data["best"]]
     seed = story.start.data["seed_skill"]["digest"]
     return seed, made[-1]["digest"] if made else seed
 
 
-def scores_under(story: Story, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
+def scores_under(story: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
     """Return each selection item's score under a skill (by digest), in the metric `said`."""
     means = {
         item: exact_mean(metric_of(row, said) for row in rows)

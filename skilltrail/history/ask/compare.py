@@ -33,7 +33,7 @@ from skilltrail.history.ask.runs import natural
 from skilltrail.history.ask.served import Get, served_in
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def compare_runs(
         UsageError: no run consumed such a param or has such a value; or the runs are of several
             environments, data or targets.
     """
-    stories = {n: Story(e) for n, e in _each_once(runs).items() if end_of(e) is not None}
+    stories = {n: RunLog(e) for n, e in _each_once(runs).items() if end_of(e) is not None}
     said = common_metric(stories.values())
     tests = {} if evaluations is None else evaluations
     read = [

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
+from skilltrail.core.canon import canonical
 from skilltrail.history.ask.lines import lineages
-from skilltrail.history.log.candidate_events import trial_around
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.candidate_events import candidate_around
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.run_state import CARRIERS
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 
@@ -22,7 +25,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Fate:
+class LineHistory:
     """What came of the lines that one edit wrote.
 
     Attributes:
@@ -36,7 +39,7 @@ class Fate:
     losses: tuple[Loss, ...]
 
 
-def fates(story: Story, number: int) -> dict[str, Fate]:
+def line_histories(story: RunLog, number: int) -> dict[str, LineHistory]:
     """Return the fate of every edit that wrote lines of version `number`, by edit id."""
     counts: dict[str, list[tuple[int, int]]] = {}
     last = number
@@ -51,7 +54,7 @@ def fates(story: Story, number: int) -> dict[str, Fate]:
             seen.append((version.number, alive.count(edit)))
     patches = {v.number: v.event.data["patch"] for v in story.versions}
     return {
-        edit: Fate(
+        edit: LineHistory(
             written=seen[0][1],
             kept=seen[-1][1],
             last_version=last,
@@ -83,17 +86,15 @@ class Attempt:
     after_max: float | None
 
 
-def attempts(story: Story, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
+def attempts(story: RunLog, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
     """Yield what was tried in vain, after version `number`, on any of `lines`."""
     wanted = {line for line in lines if line.strip()}
     since = story.versions[number].event.seq
-    for built in story.of_type("candidate.built"):
-        if built.seq < since:
-            continue
+    for built in _built_about(story, since, wanted):
         touched = [(edit, _touched(edit, wanted)) for edit in story.edits_of(built)]
         if all(line is None for _, line in touched):
             continue
-        trial = trial_around(story, built)
+        trial = candidate_around(story, built)
         if trial.gate is None or trial.versioned is not None:
             continue
         gate = trial.gate.data
@@ -109,6 +110,21 @@ def attempts(story: Story, number: int, lines: Iterable[str]) -> Iterator[Attemp
                     after=gate["after"],
                     after_max=gate["after_max"],
                 )
+
+
+def _built_about(story: RunLog, since: int, lines: Iterable[str]) -> Iterator[Event]:
+    """Yield the candidates after event `since` with an edit that names one of `lines`.
+
+    Found by the bytes of the patches, so that a long log is not parsed for it.
+    """
+    needles = [canonical(line)[1:-1].encode() for line in lines]
+    past = since
+    for event in story.of_type(*CARRIERS):
+        if event.seq > past and any(needle in event.line for needle in needles):
+            trial = candidate_around(story, event)
+            past = trial.last
+            if trial.built is not None and trial.built.seq > since:
+                yield trial.built
 
 
 def _touched(edit: Edit, wanted: Container[str]) -> str | None:

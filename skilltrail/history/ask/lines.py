@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import Version
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.skill.candidate import Source
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.lineage import Lineage, Origin, seed_lineage
@@ -51,7 +51,7 @@ def _unpacked(runs: Iterable[Sequence[int | str]]) -> Iterator[Source]:
             yield first - 1 + offset if isinstance(first, int) else first
 
 
-def lineages(story: Story) -> Iterator[tuple[Version, Lineage]]:
+def lineages(story: RunLog) -> Iterator[tuple[Version, Lineage]]:
     """Yield each version with the origin of every one of its lines.
 
     Raises:
@@ -70,7 +70,7 @@ def lineages(story: Story) -> Iterator[tuple[Version, Lineage]]:
         yield version, lineage
 
 
-def lineage_of(story: Story, number: int) -> Lineage:
+def lineage_of(story: RunLog, number: int) -> Lineage:
     """Return the origin of every line of one version."""
     for version, lineage in lineages(story):
         if version.number == number:
@@ -78,7 +78,9 @@ def lineage_of(story: Story, number: int) -> Lineage:
     return ()
 
 
-def _lineage(story: Story, known: Mapping[str, Lineage], built: Event, version: int) -> Lineage:
+def _lineage(
+    story: RunLog, known: Mapping[str, Lineage], built: Event, version: int
+) -> Lineage:
     """Return the origins of a candidate's lines; `known` holds those of versions, by digest.
 
     Where its parent is a document that became no version, that one's lines came with this.

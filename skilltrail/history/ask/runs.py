@@ -16,7 +16,7 @@ from skilltrail.history.log.consumed import CONSUMED_IN, consumed_items, consume
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event, Unreadable
 from skilltrail.history.log.log import read_whole
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 Runs = dict[str, list[Event]]
 HEAVY = ("rollouts.scored", "patch.proposed", "patch.merged")
@@ -160,7 +160,7 @@ def _row(
     differs: str,
     births: Mapping[str, tuple[str, int]],
 ) -> RunRow:
-    story = Story(events)
+    story = RunLog(events)
     ended = [event.data["result"] for event in story.of_type("step.ended")]
     versioned = story.of_type("skill.versioned")
     best = [event.data["version"] for event in versioned if event.data["best"]]
@@ -185,7 +185,7 @@ def _row(
     )
 
 
-def scores_of(story: Story) -> tuple[float | None, float | None]:
+def scores_of(story: RunLog) -> tuple[float | None, float | None]:
     """Return the gate metric of the seed and of the best skill, None where not measured."""
     gates = story.of_type("gate.judged")
     if not gates:

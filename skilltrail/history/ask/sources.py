@@ -24,8 +24,7 @@ from skilltrail.history.git.ref_names import RUNS
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained, read_whole
-from skilltrail.history.log.replay import version_of
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 if TYPE_CHECKING:
     from skilltrail.history.git.repository import Git
@@ -86,8 +85,8 @@ class Source:
         return replace(self, events=events, evaluation=[], torn=why, unfinished=False)
 
     @property
-    def story(self) -> Story:
-        return Story(self.events)
+    def story(self) -> RunLog:
+        return RunLog(self.events)
 
 
 def open_source(project: Project, name: str | None) -> Source:
@@ -204,7 +203,7 @@ class Skill:
 
     name: str
     text: str
-    story: Story | None = None
+    story: RunLog | None = None
     version: int | None = None
 
 
@@ -240,12 +239,12 @@ def names_no_run(project: Project, skill: str) -> bool:
     return VERSION.match(skill) is not None and not (project.workspace / skill).is_file()
 
 
-def _version(name: str, story: Story, word: str) -> Skill:
+def _version(name: str, story: RunLog, word: str) -> Skill:
     match = VERSION.match(word)
     wanted: int | str = (
         word if match is None or match["number"] is None else int(match["number"])
     )
-    found = version_of(story.skeleton(), wanted)
+    found = story.version(wanted)
     return Skill(name, found.text, story, found.number)
 
 

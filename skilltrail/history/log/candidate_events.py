@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 # A trial begins after one of these and ends before or with one of them.
 _BEFORE = (
@@ -16,7 +16,7 @@ _AFTER = ("meta_skill.written", "slow_update.compared", "run.finished")
 
 
 @dataclass
-class Trial:
+class CandidateEvents:
     """The events of one step, slow update or compaction, by what they are.
 
     Attributes:
@@ -68,7 +68,7 @@ class Trial:
             self.learned.append(event)
 
 
-def trial_of_version(story: Story, number: int) -> Trial:
+def candidate_of_version(story: RunLog, number: int) -> CandidateEvents:
     """Return the trial that made version `number`; the seed's has only its own event.
 
     Raises:
@@ -77,20 +77,20 @@ def trial_of_version(story: Story, number: int) -> Trial:
     for event in story.of_type("skill.versioned"):
         if event.data["version"] == number:
             if number == 0:
-                return Trial(versioned=event)
-            return trial_around(story, event)
+                return CandidateEvents(versioned=event)
+            return candidate_around(story, event)
     last = len(story.of_type("skill.versioned")) - 1
     raise UsageError(f"version {number}", f"the log holds 0 to {last}", "Choose one of them")
 
 
-def trial_around(story: Story, event: Event) -> Trial:
+def candidate_around(story: RunLog, event: Event) -> CandidateEvents:
     """Return the trial that `event` belongs to."""
     events = story.events
     at = event.seq - events[0].seq
     first = at
     while first > 0 and not _ends_before(events[first - 1], events[first]):
         first -= 1
-    trial = Trial()
+    trial = CandidateEvents()
     for index in range(first, len(events)):  # a slice would copy the rest of the log
         one = events[index]
         begins = _begins(one) and (trial.chosen is None or one.type == "parents.chosen")

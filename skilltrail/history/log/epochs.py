@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.score import exact_mean
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 
 
 @dataclass
@@ -35,7 +35,7 @@ class EpochRow:
         return asdict(self)
 
 
-def epoch_rows(story: Story) -> list[EpochRow]:
+def epoch_rows(story: RunLog) -> list[EpochRow]:
     """Return one row per epoch that the log has begun."""
     rows: dict[int, EpochRow] = {}
     train: dict[int, list[tuple[float | None, float | None]]] = {}

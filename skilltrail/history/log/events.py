@@ -24,7 +24,7 @@ from jsonschema_rs import Draft202012Validator
 from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, clean
 from skilltrail.core.errors import FaultError
-from skilltrail.history.log.types import CLASSES, EventType
+from skilltrail.history.log.types import CLASSES
 from skilltrail.history.log.types.parts import Part
 
 Said = TypeVar("Said", bound=Part)
@@ -58,7 +58,8 @@ _TAIL = re.compile(
     rb',"seq":(?P<seq>[1-9][0-9]*),"type":"(?P<type>[a-z_.]+)","v":(?P<v>[0-9]+)}\Z'
 )
 _TAIL_BYTES = 320  # longer than any tail, so that a search needs not scan the data
-_ID_BYTES = len(',"id":""') + 64
+_ID = b',"id":"'
+_ID_BYTES = len(_ID) + 64 + 1
 
 
 class Unreadable(FaultError):
@@ -111,8 +112,8 @@ class Event:
             Unreadable: the data are none of that class.
         """
         try:
-            return _decoders()[EventType(self.type)].decode(self.line).data
-        except (ValueError, RecursionError) as error:
+            return _decoders()[self.type].decode(self.line).data
+        except (LookupError, ValueError, RecursionError) as error:
             raise Unreadable(self.seq, self.name, _short(str(error))) from error
 
     @property
@@ -150,16 +151,18 @@ def parse_event(line: bytes, where: str) -> Event:
     Raises:
         FaultError: names `where`; the line is no event, or its id is not that of its bytes.
     """
-    match = _TAIL.search(line, max(0, len(line) - _TAIL_BYTES))
+    cut = line.rfind(_ID, max(0, len(line) - _TAIL_BYTES))
+    match = _TAIL.match(line, cut) if cut > 0 else None
     if match is None or not line.startswith(_HEAD):
         raise FaultError(where, "is not an event line")
     if int(match["v"]) != VERSION:
         raise FaultError(
             where, f"has version {int(match['v'])}", "Read it with a newer Skilltrail"
         )
-    cut = match.start()
     id = match["id"].decode()
-    if hashlib.sha256(line[:cut] + line[cut + _ID_BYTES :]).hexdigest() != id:
+    hashed = hashlib.sha256(memoryview(line)[:cut])
+    hashed.update(line[cut + _ID_BYTES :])
+    if hashed.hexdigest() != id:
         raise FaultError(where, "its id does not match its content", "The line was changed")
     prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
     return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
@@ -217,7 +220,7 @@ class _Line(msgspec.Struct, Generic[Said], frozen=True):
 
 
 @cache
-def _decoders() -> Mapping[EventType, msgspec.json.Decoder[_Line[Part]]]:
+def _decoders() -> Mapping[str, msgspec.json.Decoder[_Line[Part]]]:
     return {type: msgspec.json.Decoder(_Line[said]) for type, said in CLASSES.items()}  # type: ignore[valid-type]
 
 

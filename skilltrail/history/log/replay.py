@@ -5,7 +5,7 @@ No store, no model, no network: `run_state` rebuilds the documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.errors import UsageError
@@ -43,7 +43,11 @@ def version_of(events: Iterable[Event], wanted: int | str) -> Version:
     Raises:
         UsageError: the log has no such version.
     """
-    found = versions(events)
+    return named_version(versions(events), wanted)
+
+
+def named_version(found: Sequence[Version], wanted: int | str) -> Version:
+    """Return one of the versions that a log holds; see `version_of`."""
     if not found:
         raise UsageError(f"version {wanted}", "the log holds no version yet")
     if wanted == "last":

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.replay import Version, versions
+from skilltrail.history.log.replay import Version, named_version, versions
 from skilltrail.history.log.rows import Row, by_item
 from skilltrail.history.log.run_state import CARRIERS, DOCUMENTS
 from skilltrail.skill.edit import Edit
@@ -19,7 +19,7 @@ from skilltrail.skill.edit import Edit
 JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
 
 
-class Story:
+class RunLog:
     """One run's events, looked at from all sides."""
 
     def __init__(self, events: Sequence[Event]) -> None:
@@ -37,8 +37,17 @@ class Story:
             raise UsageError(f"event {seq}", f"the log has {len(self.events)} events")
         return self.events[index]
 
+    @cached_property
+    def _by_type(self) -> dict[str, list[Event]]:
+        found: dict[str, list[Event]] = {}
+        for event in self.events:
+            found.setdefault(event.type, []).append(event)
+        return found
+
     def of_type(self, *types: str) -> list[Event]:
-        return [event for event in self.events if event.type in types]
+        """Return the events of these types, in the order of the log."""
+        found = [event for type in types for event in self._by_type.get(type, ())]
+        return sorted(found, key=lambda event: event.seq) if len(types) > 1 else found
 
     @cached_property
     def start(self) -> Event:
@@ -98,14 +107,25 @@ class Story:
         for parent in edit.parents:
             yield from self.ancestry(parent)
 
-    def skeleton(self) -> list[Event]:
-        """Return the events that versions are rebuilt from."""
-        return self.of_type(*DOCUMENTS)
-
     @cached_property
     def versions(self) -> list[Version]:
-        """All versions by number, rebuilt."""
-        return versions(self.skeleton())
+        """All versions by number, rebuilt from what made them.
+
+        With a pool that is any document; else the candidates that became one.
+        """
+        if self.of_type("method.chosen"):
+            return versions(self.of_type(*DOCUMENTS))
+        made = {event.data["candidate"] for event in self.of_type("skill.versioned")}
+        some = self.of_type("run.started", "candidate.built", "skill.versioned")
+        return versions(e for e in some if e.type != "candidate.built" or e.seq in made)
+
+    def version(self, wanted: int | str) -> Version:
+        """Return one version: a number, `seed`, `best` or `last`.
+
+        Raises:
+            UsageError: the log has no such version.
+        """
+        return named_version(self.versions, wanted)
 
     def built(self, digest: str, before: int) -> Event | None:
         """Return the last `candidate.built` event of a text before event `before`."""

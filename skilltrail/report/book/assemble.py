@@ -8,7 +8,7 @@ from typing import Any
 
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.words import told
 from skilltrail.report.book.cost import cost_rows
 from skilltrail.report.book.facts import Facts
@@ -53,7 +53,7 @@ def book_of(
         "numbers": numbers,
         "columns": COLUMNS,
         "curve": [[row[name] for name in COLUMNS] for row in rows_of(training)],
-        "versions": packed_versions(Story(training), lines),
+        "versions": packed_versions(RunLog(training), lines),
         "lines": lines.columns,
         "events": events,
         "scored": scored,

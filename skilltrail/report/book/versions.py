@@ -11,7 +11,7 @@ from typing import Any
 
 from skilltrail.history.ask.lines import lineages
 from skilltrail.history.log.replay import Version
-from skilltrail.history.log.run_log import Story
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.book.packing import DIGEST_CHARS
 from skilltrail.report.book.strings import Strings
 from skilltrail.skill.document import split_lines
@@ -56,7 +56,7 @@ def runs_of(numbers: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def packed_versions(story: Story, lines: Lines) -> list[dict[str, Any]]:
+def packed_versions(story: RunLog, lines: Lines) -> list[dict[str, Any]]:
     """Return every version of the log, in order."""
     return [
         _packed(version, lines.runs(version.text, lineage))

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 
 from skilltrail.history.log.types.parts import (
+    Agent,
     Batch,
     Count,
     Coverage,
@@ -41,22 +42,6 @@ from skilltrail.history.log.types.parts import (
     Verdict,
     says,
 )
-
-Agent = Annotated[
-    Mapping[str, Any],
-    Meta(
-        description="what else determines the agent's behaviour (JSON; never a path)",
-        extra_json_schema={
-            "required": ["version"],
-            "properties": {
-                "version": {
-                    "type": "string",
-                    "description": "version of the agent: prompts and turns",
-                }
-            },
-        },
-    ),
-]
 
 
 class RunStarted(Part, frozen=True, kw_only=True):

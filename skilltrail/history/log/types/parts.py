@@ -56,6 +56,21 @@ class Source(str, Enum):
 Count = Annotated[int, Meta(ge=0)]
 Number = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Agent = Annotated[
+    Mapping[str, Any],
+    Meta(
+        description="what else determines the agent's behaviour (JSON; never a path)",
+        extra_json_schema={
+            "required": ["version"],
+            "properties": {
+                "version": {
+                    "type": "string",
+                    "description": "version of the agent: prompts and turns",
+                }
+            },
+        },
+    ),
+]
 Digest = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Epoch = Annotated[Number, says("1-based epoch")]
 Step = Annotated[Number, says("1-based step, counted over the whole run")]
