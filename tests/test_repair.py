@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from skilltrail.repair.doctor import findings, mend
 from skilltrail.runtime.last_lock import keep_lock
 from skilltrail.store.place import Place
 
+ROOT = Path(__file__).resolve().parents[1]
 PARAMS = "# mine\nlr: 4\nseed: 1\n"
 LOCK = """schema: '2.0'
 stages:
@@ -437,3 +439,36 @@ def test_while_a_run_is_on_nothing_is_mended_and_no_switch_is_advised(
 )
 def test_who_is_at_work_is_told_by_its_command(command: str, kind: str | None) -> None:
     assert kind_of(command.split()) == kind
+
+
+# --- stages ---
+
+
+def test_a_hangup_stops_a_stage_as_ctrl_c_does_but_not_under_nohup(root: Path) -> None:
+    write(root / "stages/wait.py", WAITING)
+    for before, code in ((signal.SIG_DFL, 75), (signal.SIG_IGN, 0)):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "stages.wait"],
+            cwd=root, env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{root}"},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+            preexec_fn=lambda before=before: signal.signal(signal.SIGHUP, before),
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGHUP)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == code
+        assert ("Stopped by SIGHUP" in said) == (code == 75)
+    assert (root / ".skilltrail/dvc.lock.last").read_text("utf-8") == LOCK
+
+
+WAITING = """
+import asyncio
+from skilltrail.runtime.command import run_stage
+
+async def main() -> None:
+    print("ready", flush=True)
+    await asyncio.sleep(3)
+
+run_stage(main)
+"""

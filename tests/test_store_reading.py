@@ -20,7 +20,7 @@ import pytest
 from skilltrail.core.errors import FaultError, SkilltrailError, UsageError
 from skilltrail.store.exports import import_shards
 from skilltrail.store.facts import FactStore
-from skilltrail.store.maintenance import store_stats
+from skilltrail.store.maintenance import examine, store_stats
 from skilltrail.store.ops import read_ops
 from skilltrail.store.reader import open_reading
 
@@ -189,6 +189,40 @@ def test_a_read_only_store_is_refused_by_name_and_gets_no_read_only_log(root: Pa
     path.with_name("store.db-wal").chmod(0o444)
     path.chmod(0o666)
     assert "read-only: store.db-wal, store.lock" in nobody("-c", script, str(root)).stdout
+
+
+EXAMINE = (
+    "import sys; from pathlib import Path; from skilltrail.core.errors import SkilltrailError\n"
+    "from skilltrail.store.maintenance import examine\n"
+    "try: examine(Path(sys.argv[1]))\n"
+    "except SkilltrailError as error: print(error)\n"
+)
+
+
+def test_a_store_that_is_whole_or_absent_is_examined_without_a_word(root: Path) -> None:
+    examine(root)
+    assert list(root.iterdir()) == []
+    filled(root)
+    examine(root)
+
+
+@pytest.mark.parametrize("at", [0, 100, 5000])
+def test_a_store_with_damaged_pages_is_found(root: Path, at: int) -> None:
+    path = filled(root)
+    data = bytearray(path.read_bytes())
+    data[at : at + 4096] = b"\xff" * len(data[at : at + 4096])
+    path.write_bytes(data)
+    with pytest.raises(FaultError, match=r"store.db is damaged.*Move the file"):
+        examine(root)
+
+
+def test_a_store_or_log_that_is_read_only_is_found(root: Path) -> None:
+    filled(root)
+    path = with_log(root)
+    path.parent.chmod(0o777)
+    for file in path.parent.iterdir():
+        file.chmod(0o444 if file.suffix == ".db-wal" else 0o666)
+    assert "read-only: store.db-wal. " in nobody("-c", EXAMINE, str(root)).stdout
 
 
 @pytest.mark.parametrize("text", [DEEP, "[1]", '"x"', "null", "{", "", '{"a": NaN'])

@@ -147,3 +147,16 @@ def test_the_file_that_is_missing_is_named(
 ) -> None:
     (here / missing).unlink()
     assert f"no {missing.as_posix()}" in refused(capfd)
+
+
+def test_the_run_that_is_shown_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["summary"]) == 0
+    assert "this run has no name here: `skilltrail rebuild`" in capfd.readouterr().out
+    assert run(["rebuild"]) == 0
+    git(here, "switch", "-q", "-c", "other")
+    capfd.readouterr()
+    assert run(["summary"]) == 0
+    assert "this is run main\n" in capfd.readouterr().out
+    git(here, "update-ref", "refs/evolution/other", "refs/evolution/main")
+    assert run(["summary", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["name"] == "other"

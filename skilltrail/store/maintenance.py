@@ -104,7 +104,7 @@ def examine(root: Path) -> None:
     with open_reading(root) as store:
         found = "ok" if store is None else store.query("PRAGMA quick_check(1)")[0][0]
     if found != "ok":
-        raise explain(sqlite3.DatabaseError(f"malformed: {found}"), path)
+        raise explain(sqlite3.DatabaseError(f"malformed: {found.splitlines()[-1]}"), path)
 
 
 def _export_stats(folder: Path) -> ExportStats:

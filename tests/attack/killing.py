@@ -184,7 +184,7 @@ def experiment(folder: Path, journal: Path, at: int = 0, by: int = 0) -> list[st
         sys.modules.pop("sitecustomize", None)
         __import__("sitecustomize").watch_dvc()
 
-    ended = forked.dvc(folder, *EXPERIMENT, before=before)
+    ended = forked.dvc(folder, *EXPERIMENT, "--force", before=before)  # it may be done already
     assert at or ended.code == 0, ended.err[-3000:]
     return journal.read_text("utf-8").splitlines() if journal.exists() else []
 

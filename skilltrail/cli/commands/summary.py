@@ -13,6 +13,9 @@ from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.git.branches import name_of_run
+from skilltrail.history.git.opening import label_of
+from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log import words
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
@@ -23,6 +26,7 @@ from skilltrail.store.place import Place, find_place
 from skilltrail.store.usage import read_usage
 
 _SHOWN_STEPS = 12
+NAMELESS = "this run has no name here: `skilltrail rebuild` makes its commits from the logs"
 REMEDY = "`dvc repro` trains, evaluates and reports"
 COMMITTED = (
     "no run was made here: these are the numbers of the run that came with the checkout; "
@@ -58,6 +62,7 @@ def summary(
     )
     saved = told["early_stopping"]
     lines = [
+        f"this is run {told['name']}" if told["name"] is not None else NAMELESS,
         *named_lines(scores.get("test", {}).get("metrics", {})),
         f"steps: {scores['steps']} ({scores['accepted']} accepted, {scores['rejected']} "
         f"rejected, {scores['indecisive']} indecisive)",
@@ -159,7 +164,17 @@ def summarize(place: Place) -> dict[str, Any]:
         "made_here": made_here,
         "reproduced": same,
         "reproduction": reproduction,
+        "name": name_here(place.root, training[-1]),
     }
+
+
+def name_here(root: Path, last: Event) -> str | None:
+    """Return the name of the run that ends with `last`, None where no commits are at hand."""
+    try:
+        git = Git.find(root)
+        return None if git is None else name_of_run(git, last, label_of(git, None))
+    except GitError:
+        return None
 
 
 def check_scores(

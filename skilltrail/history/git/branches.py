@@ -116,6 +116,14 @@ def _evaluation_lines(door: Git, ref: str) -> list[bytes]:
     return []
 
 
+def name_of_run(door: Git, last: Event, label: str) -> str | None:
+    """Return the name of the run whose training ends with event `last`; None where no ref
+    holds it. Of several names it is `label`, if that is one of them."""
+    asked = ("--fixed-strings", f"--grep={last.id}", "--max-count=1", "--format=%H")
+    found = door.run("log", f"--glob={RUNS}*", *asked).decode().strip()
+    return run_holding(door, found, label) if found else None
+
+
 def run_holding(door: Git, commit: str, label: str) -> str | None:
     """Return a run that holds a commit, the one called `label` first; None where none does."""
     try:
