@@ -29,8 +29,7 @@ from skilltrail.methods.registry import train
 from skilltrail.models.protocol import Model, Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.params.read import params_of
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.protocol import Store
 
 SEED_SKILL = "# Rules\n\n" + "".join(f"- seed rule {n}\n" for n in range(6))

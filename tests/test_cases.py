@@ -41,8 +41,7 @@ from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, EpochView, StepView
 from skilltrail.runtime.session import Session
 from skilltrail.runtime.training import run_name
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.facts import FactStore
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,6 +21,7 @@ from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Where
+from skilltrail.envs.spreadsheet.agents import code_in
 from skilltrail.envs.spreadsheet.case_runner import CaseRunner
 from skilltrail.envs.spreadsheet.compare import from_json, same
 from skilltrail.envs.spreadsheet.env import Spreadsheet, SpreadsheetLimits, SpreadsheetParams
@@ -36,7 +37,6 @@ from skilltrail.envs.spreadsheet.reader import (
     to_json,
 )
 from skilltrail.envs.spreadsheet.recalculate import Recalculator
-from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.sandbox.choose import open_sandbox, why_not

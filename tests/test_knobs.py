@@ -21,7 +21,7 @@ from skilltrail.optimizers.registry import llm_options
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
 from skilltrail.params.read import params_of
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Patch
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 BOOTSTRAP = {"method": "bootstrap"}

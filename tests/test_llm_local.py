@@ -13,7 +13,7 @@ from skilltrail.optimizers.llm.opening import open_llm
 from skilltrail.optimizers.llm.options import STAGES, LlmOptions
 from skilltrail.optimizers.protocol import Answer
 from skilltrail.params.model_options import RoleOptions, StageOptions, StagesOptions
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Patch
 
 pytest.importorskip("xllamacpp")
 

@@ -9,8 +9,7 @@ from llm_script import SKILL, ScriptedModel, observation, optimizer_of, run, ste
 
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.protocol import Answer
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 A = Edit("append", content="- Give dates alone.", items=("a",), id="5.0")
 B = Edit("append", content="- Give the dates alone", items=("b",), id="6.0")

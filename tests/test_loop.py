@@ -12,8 +12,7 @@ from skilltrail.models.errors import ModelConfigError, Transient
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.runtime.outputs import facts_named
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.log import verify_log

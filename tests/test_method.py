@@ -35,8 +35,7 @@ from skilltrail.params.fields import Params
 from skilltrail.runtime.progress import Progress
 from skilltrail.runtime.training import read_seed_skill
 from skilltrail.skill.document import frontmatter_text, region_text, split_lines
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.facts import FactStore
 from skilltrail.verify.log import verify_log
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timezone
 
@@ -199,12 +200,12 @@ def test_retry_after_is_read_in_each_form(
 def test_the_limit_halves_once_for_calls_that_were_refused_together_and_recovers() -> None:
     async def run() -> None:
         limiter = Limiter(8)
-        started = [await limiter.acquire() for _ in range(8)]
-        for at in started:
-            limiter.limited(at, 0.0)
-        assert limiter.limit == 4
-        for _ in range(8):
-            limiter.release()
+        async with AsyncExitStack() as calls:
+            places = [limiter.place() for _ in range(8)]
+            started = [await calls.enter_async_context(place) for place in places]
+            for at in started:
+                limiter.limited(at, 0.0)
+            assert limiter.limit == 4
         for _ in range(100):
             limiter.succeeded()
         assert limiter.limit == 8

@@ -164,6 +164,13 @@ def test_what_is_imported_is_a_declared_dependency() -> None:
     assert undeclared == set()
 
 
+def test_what_is_always_installed_is_imported() -> None:
+    """All but DVC, which is run as a program."""
+    known = packages_distributions()
+    used = {normal(one) for name in imported() for one in known.get(name, [name])}
+    assert declared()[""] - used <= {"dvc"}
+
+
 def test_every_dependency_is_pinned() -> None:
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     pins = [line for line in text.splitlines() if line and not line.startswith("#")]

@@ -32,7 +32,7 @@ TOKENS = {"input": 10, "output": 2}
 
 
 def counts(made: int = 0, cost: float | None = 0.0, **more: int) -> dict[str, Tally]:
-    return {"target": Tally({"made": made, "cost": cost, **more})}
+    return {"target": Tally.of({"made": made, "cost": cost, **more})}
 
 
 def test_calls_are_told_with_their_rate_and_reuse_beside() -> None:
@@ -50,9 +50,9 @@ def test_what_is_reused_costs_nothing_and_says_nothing_of_cost_or_time() -> None
 
 
 def test_the_time_left_is_a_bound_at_the_pace_of_rollouts() -> None:
-    both = counts(made=20) | {"optimizer": Tally({"made": 20})}
+    both = counts(made=20) | {"optimizer": Tally.of({"made": 20})}
     assert format_pace(both, 60, 10.0).endswith("at most 0:30 left")
-    assert format_pace({"optimizer": Tally({"made": 5})}, 60, 10.0).endswith("cost $0.00")
+    assert format_pace({"optimizer": Tally.of({"made": 5})}, 60, 10.0).endswith("cost $0.00")
 
 
 @pytest.mark.parametrize(
@@ -68,8 +68,8 @@ def test_the_time_left_is_a_bound_at_the_pace_of_rollouts() -> None:
 def test_an_unknown_price_is_said_and_never_counted_as_nothing(
     costs: Mapping[str, float | None], told: str
 ) -> None:
-    made = {role: Tally({"made": 1, "cost": cost}) for role, cost in costs.items()}
-    assert format_cost(made | {"judge": Tally({"cost": None})}) == told
+    made = {role: Tally.of({"made": 1, "cost": cost}) for role, cost in costs.items()}
+    assert format_cost(made | {"judge": Tally.of({"cost": None})}) == told
 
 
 def test_small_amounts_keep_their_digits() -> None:

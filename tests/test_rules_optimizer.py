@@ -23,8 +23,7 @@ from skilltrail.optimizers.rules import RulesOptimizer
 from skilltrail.optimizers.rules.memory import faces
 from skilltrail.optimizers.rules.moves import MAX_EXAMPLES
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.edit import Edit, EditStatus
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, EditStatus, Patch
 from tests.toy_items import Toy
 
 SEED_SKILL = "# Colours\n\nSay the colour.\n"

@@ -26,8 +26,7 @@ from skilltrail.models.protocol import Model, Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.params.fields import Params
 from skilltrail.params.read import params_of
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.protocol import Store
 
 WORDS = ("ash", "birch", "cedar", "elm", "fir", "oak", "pine", "yew")

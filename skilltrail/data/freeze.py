@@ -87,8 +87,7 @@ def frozen(
         *_warnings(reading, environment, data),
         *_size_warnings(chosen, splits, data),
     ]
-    limits = (data.limit.train, data.limit.selection, data.limit.test)
-    drawn = not reading.assigned or any(limit > 0 for limit in limits)
+    drawn = not reading.assigned or any(limit > 0 for limit in vars(data.limit).values())
     about = {
         "env": environment.name,
         "how": "ready-made" if reading.assigned else f"ratio {data.ratio}",
@@ -151,16 +150,13 @@ def _chosen(
     loaded: list[Loaded], splits: Mapping[str, str], data: Data
 ) -> dict[str, list[Item]]:
     """Return the items of each split that the limits leave."""
-    limits = {
-        "train": data.limit.train,
-        "selection": data.limit.selection,
-        "test": data.limit.test,
-    }
     items = {one.item.id: one.item for one in loaded}
     chosen: dict[str, list[Item]] = {}
     for name in SPLITS:
         ids = [id for id, split in splits.items() if split == name]
-        chosen[name] = [items[id] for id in limited(ids, limits[name], data.split_seed)]
+        chosen[name] = [
+            items[id] for id in limited(ids, getattr(data.limit, name), data.split_seed)
+        ]
     return chosen
 
 

@@ -18,8 +18,7 @@ from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.screen import repetition
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 
 async def aggregate(run: Run, view: StepView, patches: Sequence[Patch]) -> Patch | None:

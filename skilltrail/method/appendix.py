@@ -14,8 +14,7 @@ from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.skill.document import region_text
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 REGION = "appendix"
 

@@ -42,8 +42,7 @@ from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
 from skilltrail.optimizers.protocol import Observation, StepRecord
 from skilltrail.params.knob import result_values
-from skilltrail.skill.edit import Edit, EditResult, EditStatus
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, EditResult, EditStatus, Patch
 
 COUNTS = ("patches", "proposed", "merged", "selected", "applied", "judged", "saved")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import RejectedReply, StepView
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Patch
 
 
 async def reflect(run: Run, view: StepView) -> list[Patch]:

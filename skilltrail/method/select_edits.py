@@ -7,8 +7,7 @@ from dataclasses import replace
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import Answer, StepView
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 
 async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:

@@ -25,8 +25,7 @@ from skilltrail.optimizers.protocol import StepView
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import Candidate, apply_edits
 from skilltrail.skill.candidate import composed
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 

@@ -12,8 +12,7 @@ from typing import Any
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 
 def labelled(env: Environment, item: Item) -> str | None:

@@ -19,8 +19,7 @@ from skilltrail.method.schedule import Step
 from skilltrail.methods.demonstrations import labelled
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.steps import build, choose_parents, judge, seed_of
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 
 async def random_search(

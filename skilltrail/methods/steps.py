@@ -21,7 +21,7 @@ from skilltrail.method.update import Built, record_candidate, with_frontmatter
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Patch
 
 
 @dataclass(frozen=True)

@@ -233,3 +233,19 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Free connections, processes and memory."""
+
+
+class WrappedModel:
+    """A model that stands for another one: base of what adds something to each call."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.identity, self.style = model.identity, model.style
+        self.abilities, self.workers = model.abilities, model.workers
+
+    async def complete(self, request: Request) -> Reply:
+        """Return the reply; see `Model`."""
+        return await self._model.complete(request)
+
+    async def close(self) -> None:
+        await self._model.close()

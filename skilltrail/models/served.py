@@ -6,25 +6,20 @@ from typing import Any
 
 from skilltrail.core.served import Served
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.models.protocol import Model, Reply, Request
+from skilltrail.models.protocol import Model, Reply, Request, WrappedModel
 
 
-class NotingModel:
+class NotingModel(WrappedModel):
     """Passes requests on, and keeps what replies say of who gave them."""
 
     def __init__(self, model: Model) -> None:
-        self.identity, self.style = model.identity, model.style
-        self.abilities, self.workers = model.abilities, model.workers
-        self._model = model
+        super().__init__(model)
         self._served: set[Served] = set()
 
     async def complete(self, request: Request) -> Reply:
-        reply = await self._model.complete(request)
+        reply = await super().complete(request)
         self._served.add(Served(reply.model, reply.fingerprint))
         return reply
-
-    async def close(self) -> None:
-        await self._model.close()
 
     def noted(self, trajectory: Trajectory) -> dict[str, Any]:
         """Return what a fact records beside its trajectory: nothing that this says already."""

@@ -13,8 +13,7 @@ from typing import Any, Protocol
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.skill.edit import Edit, EditResult
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, EditResult, Patch
 
 
 @dataclass(frozen=True)

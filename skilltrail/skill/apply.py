@@ -65,15 +65,12 @@ def apply_edits(
         raise ValueError("two edits of one list have the same id")
     for name, edit in zip(names, edits, strict=True):
         try:
-            change = _resolved(document, edit, owner)
-            if frozen and change.region is None:
-                check_frozen(document, change.start[0], change.end[0], change.lines)
+            change = _change(document, edit, owner, frozen=frozen)
             _check_conflict(change, resolved)
-        except Refused as refusal:
-            held = held or refusal.holds
-            results[name] = _refusal(name, refusal)
-            continue
-        resolved.append((name, change))
+            resolved.append((name, change))
+        except Refused as refused:
+            held = held or refused.holds
+            results[name] = EditResult(name, refused.status, refused.lines, refused.detail)
     resolved = _without_new_markers(document, resolved, results)
     keep_ends = all(change.region is not None for _, change in resolved)
     crlf = "\r\n" in parent and document.end == "\n" and not keep_ends
@@ -94,14 +91,15 @@ def apply_edits(
     return replace(candidate, held=held) if held else candidate
 
 
-def _resolved(document: Document, edit: Edit | Unusable, owner: str | None) -> Change:
+def _change(
+    document: Document, edit: Edit | Unusable, owner: str | None, *, frozen: bool
+) -> Change:
     if isinstance(edit, Unusable):
         raise Refused(EditStatus.INVALID, edit.reason)
-    return resolve(document, edit, owner)
-
-
-def _refusal(name: str, refusal: Refused) -> EditResult:
-    return EditResult(name, refusal.status, refusal.lines, refusal.detail)
+    change = resolve(document, edit, owner)
+    if frozen and change.region is None:
+        check_frozen(document, change.start[0], change.end[0], change.lines)
+    return change
 
 
 def _check_conflict(change: Change, earlier: Sequence[Resolved]) -> None:

@@ -1,4 +1,4 @@
-"""An edit of a skill document, and what became of it.
+"""An edit of a skill document, what became of it, and the patch in which it is proposed.
 
 Operations (SkillOpt's four, and one for protected regions):
 
@@ -17,11 +17,18 @@ The rewriting update modes propose in other terms, which are never applied as ed
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 OPS = ("append", "insert_after", "replace", "delete", "write_region")
+
+
+def text_lines(text: str) -> list[str]:
+    """Return an edit's text as lines: CR LF read as LF, one final line end left out."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines
 
 
 class EditStatus(str, Enum):
@@ -62,40 +69,26 @@ class Edit:
     id: str = ""
     parents: tuple[str, ...] = ()
 
+    @cached_property
+    def lines(self) -> list[str]:
+        """The new text as lines; see `text_lines`."""
+        return text_lines(self.content)
+
     @property
     def support(self) -> int:
         """Number of distinct train items behind the edit, computed and never claimed."""
         return len(set(self.items))
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "edit": self.id,
-            "op": self.op,
-            "target": self.target,
-            "content": self.content,
-            "section": self.section,
-            "inline": self.inline,
-            "kind": self.kind,
-            "reason": self.reason,
-            "items": list(self.items),
-            "support": self.support,
-            "parents": list(self.parents),
-        }
+        told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "id"}
+        lists = {"items": list(self.items), "parents": list(self.parents)}
+        return {"edit": self.id, **told, **lists, "support": self.support}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Edit:
-        return Edit(
-            op=data["op"],
-            target=data["target"],
-            content=data["content"],
-            section=data["section"],
-            inline=data["inline"],
-            kind=data["kind"],
-            reason=data["reason"],
-            items=tuple(data["items"]),
-            id=data["edit"],
-            parents=tuple(data["parents"]),
-        )
+        told = {name: data[name] for name in data if name not in ("edit", "support")}
+        told |= {"items": tuple(data["items"]), "parents": tuple(data["parents"])}
+        return Edit(**told, id=data["edit"])
 
 
 @dataclass(frozen=True)
@@ -118,10 +111,31 @@ class EditResult:
     matched_by: str = "exact"
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "edit": self.edit,
-            "status": self.status.value,
-            "lines": list(self.lines),
-            "detail": self.detail,
-            "matched_by": self.matched_by,
-        }
+        return {**vars(self), "status": self.status.value, "lines": list(self.lines)}
+
+
+@dataclass(frozen=True)
+class Patch:
+    """One analyst's output.
+
+    Attributes:
+        source: `failure` or `success`.
+        items: ids of the train items it was shown, in order.
+        edits: proposed edits.
+        reasoning: the analyst's own words.
+        failure_types: item id -> type from the environment's closed list.
+        shown: what of the trajectories was shown, and what was clipped.
+        reply: fact key of the optimizer's reply; None for rules.
+        notes: short reminders of rules that exist and were not followed (`skill_aware`).
+        id: `p<event seq>` once an event carries it.
+    """
+
+    source: str
+    items: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    reasoning: str = ""
+    failure_types: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, Any] = field(default_factory=dict)
+    reply: str | None = None
+    notes: tuple[str, ...] = ()
+    id: str = ""

@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 
 from skilltrail.skill.document import Document
-from skilltrail.skill.edit import EditStatus
+from skilltrail.skill.edit import EditStatus, text_lines
 from skilltrail.skill.markdown import is_blank
 
 # A place in a document: (0-based line, 0-based column).
@@ -58,12 +58,6 @@ class Match:
         """1-based numbers of the lines it touches."""
         last = self.end[0] if self.end[1] == 0 else self.end[0] + 1
         return tuple(range(self.start[0] + 1, last + 1))
-
-
-def text_lines(text: str) -> list[str]:
-    """Return an edit's text as lines: CR LF read as LF, one final line end left out."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines
 
 
 def bare(lines: Sequence[str]) -> list[str]:

@@ -32,7 +32,6 @@ from skilltrail.skill.match import (
     bare,
     match_inline,
     match_lines,
-    text_lines,
 )
 from skilltrail.skill.structure import structure_faults
 
@@ -120,17 +119,17 @@ def _check_texts(edit: Edit) -> None:
         if edit.op == "replace":
             raise Refused(EditStatus.INVALID, "missing_content: to remove lines use delete")
         raise Refused(EditStatus.NOOP, "blank: there is no text to add")
-    if any(marker(line) for line in text_lines(edit.content)):
+    if any(marker(line) for line in edit.lines):
         detail = "marker: content may not hold the marker line of a protected region"
         raise Refused(EditStatus.INVALID, detail)
-    if edit.inline and len(text_lines(edit.content)) != 1:
+    if edit.inline and len(edit.lines) != 1:
         raise Refused(EditStatus.INVALID, "inline_content: inline content is one line")
 
 
 def _check_headings(edit: Edit, section: Section) -> None:
     if edit.op == "delete":
         return
-    for block in scan(text_lines(edit.content)):
+    for block in scan(edit.lines):
         if block.kind == HEADING and block.level <= section.level:
             raise Refused(
                 EditStatus.INVALID,
@@ -141,7 +140,7 @@ def _check_headings(edit: Edit, section: Section) -> None:
 
 
 def _append(document: Document, edit: Edit) -> Change:
-    lines = _without_outer_blanks(text_lines(edit.content))
+    lines = _without_outer_blanks(edit.lines)
     first, last, anchor = document.frontmatter, len(document.lines), None
     if edit.section is not None and edit.section.strip():
         section = find_section(document, edit.section)
@@ -172,7 +171,7 @@ def _without_outer_blanks(lines: Sequence[str]) -> list[str]:
 
 
 def _insert_after(document: Document, edit: Edit, match: Match) -> Change:
-    lines = text_lines(edit.content)
+    lines = edit.lines
     at = match.end[0]
     check_insertion(document, at, lines)
     in_table_end = any(b.kind == "table" and b.end == at for b in document.blocks)
@@ -189,7 +188,7 @@ def _insert_after(document: Document, edit: Edit, match: Match) -> Change:
 
 def _replace(document: Document, edit: Edit, match: Match) -> Change:
     """Return the change of a replace or a delete of whole lines."""
-    lines = [] if edit.op == "delete" else text_lines(edit.content)
+    lines = [] if edit.op == "delete" else edit.lines
     first, last = match.start[0], match.end[0]
     if edit.op == "replace" and bare(lines) == bare(document.lines[first:last]):
         detail = "same: the old and the new text are equal, blanks at line ends apart"
@@ -206,7 +205,7 @@ def _replace(document: Document, edit: Edit, match: Match) -> Change:
 
 def _inline(document: Document, edit: Edit, match: Match) -> Change:
     number, column = match.start
-    new = "" if edit.op == "delete" else text_lines(edit.content)[0]
+    new = "" if edit.op == "delete" else edit.lines[0]
     line = document.lines[number]
     if edit.op == "replace" and new == line[column : match.end[1]]:
         raise Refused(EditStatus.NOOP, "same: the old and the new text are equal", match.lines)

@@ -11,9 +11,8 @@ from dataclasses import replace
 
 from skilltrail.skill.candidate import Candidate, Source, align, build, moved
 from skilltrail.skill.document import Document, marker, parse, raw_lines
-from skilltrail.skill.edit import EditResult, EditStatus
+from skilltrail.skill.edit import EditResult, EditStatus, text_lines
 from skilltrail.skill.markdown import is_blank
-from skilltrail.skill.match import text_lines
 
 TAG = "rewrite/1"
 

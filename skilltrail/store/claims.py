@@ -19,14 +19,13 @@ import struct
 import time
 import uuid
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.files import writing
 from skilltrail.store.ops import Ops
-from skilltrail.store.owner import boot
+from skilltrail.store.owner import Owner, boot
 from skilltrail.store.writer import Work, Writer
 
 _FIRST_POLL_S = 0.02
@@ -38,26 +37,6 @@ _LOOK = (
     " FROM (SELECT 1) LEFT JOIN claims ON claims.key = ?1"
 )
 _SET_LOCK = getattr(fcntl, "F_OFD_SETLK", fcntl.F_SETLK)
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Who signed for a key; `token` names one open store and the boot of its kernel."""
-
-    token: str
-    host: str
-    pid: int
-
-    @property
-    def is_elsewhere(self) -> bool:
-        """True where its kernel may be another one than ours, and still run."""
-        return self.host != platform.node() and not self.token.startswith(f"{boot()}:")
-
-    def to_json(self) -> dict[str, str | int]:
-        return {"host": self.host, "pid": self.pid}
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}"
 
 
 class Claims:
@@ -78,7 +57,7 @@ class Claims:
         """
         self._path, self._writer, self._query, self._ops = path, writer, query, ops
         self._foreign_wait_s = foreign_wait_s
-        self._me = Holder(f"{boot()}:{uuid.uuid4().hex}", platform.node(), os.getpid())
+        self._token = f"{boot()}:{uuid.uuid4().hex}"  # names this store and its kernel's boot
         places = path.with_suffix(".claims")
         with writing(places):
             self._file = os.open(places, os.O_RDWR | os.O_CREAT, 0o644)
@@ -106,7 +85,7 @@ class Claims:
         if made:
             self._set(key, fcntl.F_UNLCK)
             return False
-        if holder is not None and holder != self._me:
+        if holder is not None:
             self._ops.write("claim.stolen", key=key, holder=holder.to_json())
         self._writer.submit(self._sign(key), durable=False)
         return True
@@ -116,7 +95,7 @@ class Claims:
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
-                "DELETE FROM claims WHERE key = ? AND token = ?", (key, self._me.token)
+                "DELETE FROM claims WHERE key = ? AND token = ?", (key, self._token)
             )
 
         return work
@@ -134,7 +113,7 @@ class Claims:
         """Strike our name everywhere; does not wait."""
 
         def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM claims WHERE token = ?", (self._me.token,))
+            connection.execute("DELETE FROM claims WHERE token = ?", (self._token,))
 
         self._writer.submit(work, durable=False)
 
@@ -161,20 +140,22 @@ class Claims:
             return False
         return True
 
-    def _look(self, key: str) -> tuple[bool, Holder | None]:
-        """Return whether the fact is there, and who has signed for it."""
+    def _look(self, key: str) -> tuple[bool, Owner | None]:
+        """Return whether the fact is there, and who else has signed for it."""
         ((made, token, host, pid),) = self._query(_LOOK, (key,))
-        return bool(made), None if token is None else Holder(token, host, pid)
+        if token in (None, self._token):
+            return bool(made), None
+        return bool(made), Owner(host, pid, token.partition(":")[0])
 
     def _sign(self, key: str) -> Work[None]:
-        row = (key, self._me.token, self._me.host, self._me.pid, time.time())
+        row = (key, self._token, platform.node(), os.getpid(), time.time())
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", row)
 
         return work
 
-    def _foreign(self, holder: Holder) -> SkilltrailError:
+    def _foreign(self, holder: Owner) -> SkilltrailError:
         return SkilltrailError(
             f"A fact in {self._path} is claimed by another host",
             f"{holder}, no result in {self._foreign_wait_s:g} s",

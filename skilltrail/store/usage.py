@@ -19,8 +19,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -45,8 +47,8 @@ def read_usage(path: Path) -> dict[str, Any] | None:
         data = loaded(path.read_bytes())
         for section in SECTIONS:
             for counts in data[section].values():
-                Tally(counts)
-        Tally(data["total"])
+                Tally.of(counts)
+        Tally.of(data["total"])
         return {"dvc_run": None, **data}
     except FileNotFoundError:
         return None
@@ -58,48 +60,48 @@ def read_usage(path: Path) -> dict[str, Any] | None:
         ) from error
 
 
-class Tally:
-    """Counts of one role in one stage."""
+def _tokens(usage: Mapping[str, int]) -> Counter[str]:
+    return Counter({name: int(usage.get(name, 0)) for name in ("input", "output")})
 
-    def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        data = {} if data is None else data
-        self.made = int(data.get("made", 0))
-        self.reused = int(data.get("reused", 0))
-        self.failed = int(data.get("failed", 0))
-        self.tokens = _tokens(data.get("tokens", {}))
-        self.tokens_reused = _tokens(data.get("tokens_reused", {}))
+
+@dataclass
+class Tally:
+    """Counts of one role in one stage; `cost` is None once a call's price is unknown."""
+
+    made: int = 0
+    reused: int = 0
+    failed: int = 0
+    tokens: Counter[str] = field(default_factory=Counter)
+    tokens_reused: Counter[str] = field(default_factory=Counter)
+    cost: Fraction | None = Fraction(0)
+
+    @staticmethod
+    def of(data: Mapping[str, Any]) -> Tally:
+        """Return the counts that `to_json` wrote."""
+        made, reused, failed = (int(data.get(n, 0)) for n in ("made", "reused", "failed"))
+        paid, spared = (_tokens(data.get(name, {})) for name in ("tokens", "tokens_reused"))
         cost = data.get("cost", 0.0)
-        self.cost = None if cost is None else Fraction(cost)
+        known = None if cost is None else Fraction(cost)
+        return Tally(made, reused, failed, paid, spared, known)
 
     def __add__(self, other: Tally) -> Tally:
-        total = Tally()
-        total.made = self.made + other.made
-        total.reused = self.reused + other.reused
-        total.failed = self.failed + other.failed
-        for name in ("input", "output"):
-            total.tokens[name] = self.tokens[name] + other.tokens[name]
-            total.tokens_reused[name] = self.tokens_reused[name] + other.tokens_reused[name]
         known = self.cost is not None and other.cost is not None
-        total.cost = self.cost + other.cost if known else None  # type: ignore[operator]
-        return total
+        return Tally(
+            self.made + other.made,
+            self.reused + other.reused,
+            self.failed + other.failed,
+            self.tokens + other.tokens,
+            self.tokens_reused + other.tokens_reused,
+            self.cost + other.cost if known else None,  # type: ignore[operator]
+        )
 
     @property
     def is_idle(self) -> bool:
         return not (self.made or self.reused or self.failed)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "made": self.made,
-            "reused": self.reused,
-            "failed": self.failed,
-            "tokens": dict(self.tokens),
-            "tokens_reused": dict(self.tokens_reused),
-            "cost": None if self.cost is None else float(self.cost),
-        }
-
-
-def _tokens(usage: Mapping[str, int]) -> dict[str, int]:
-    return {"input": int(usage.get("input", 0)), "output": int(usage.get("output", 0))}
+        tokens = {name: dict(_tokens(vars(self)[name])) for name in ("tokens", "tokens_reused")}
+        return {**vars(self), **tokens, "cost": None if self.cost is None else float(self.cost)}
 
 
 Tallies = dict[str, dict[str, Tally]]
@@ -137,31 +139,16 @@ class Meter:
 
     def made(self, role: str, usage: Mapping[str, int], cost: float | None) -> None:
         """Count a paid call with its tokens; `cost` in US dollars, None when unknown."""
-        with self._guard:
-            tally = self._tally(role)
-            tally.made += 1
-            for name, count in _tokens(usage).items():
-                tally.tokens[name] += count
-            if cost is None or tally.cost is None:
-                tally.cost = None
-            else:
-                tally.cost += Fraction(cost)
-        self._flush_at_times()
+        known = None if cost is None else Fraction(cost)
+        self._count(role, Tally(made=1, tokens=_tokens(usage), cost=known))
 
     def reused(self, role: str, usage: Mapping[str, int]) -> None:
         """Count a call that a stored fact made unnecessary, with the tokens it once took."""
-        with self._guard:
-            tally = self._tally(role)
-            tally.reused += 1
-            for name, count in _tokens(usage).items():
-                tally.tokens_reused[name] += count
-        self._flush_at_times()
+        self._count(role, Tally(reused=1, tokens_reused=_tokens(usage)))
 
     def failed(self, role: str) -> None:
         """Count a call that brought no usable reply."""
-        with self._guard:
-            self._tally(role).failed += 1
-        self._flush_at_times()
+        self._count(role, Tally(failed=1))
 
     def belongs_to(self, run: str) -> None:
         """Say whose calls these are: `run` is the id of its training log's last event."""
@@ -171,8 +158,7 @@ class Meter:
     def counts(self) -> dict[str, Tally]:
         """Return this stage's counts so far by role."""
         with self._guard:
-            counts = self._tallies[self._section]
-            return {role: tally + Tally() for role, tally in counts.items()}
+            return dict(self._tallies[self._section])
 
     def snapshot(self) -> dict[str, Any]:
         """Return the counts so far, in the shape of the file."""
@@ -190,12 +176,11 @@ class Meter:
             write_atomic(path, text, synced=False)
         self._flushed_at = time.monotonic()
 
-    def _flush_at_times(self) -> None:
+    def _count(self, role: str, more: Tally) -> None:
+        with self._guard:
+            self._tallies[self._section][role] += more
         if time.monotonic() - self._flushed_at >= _FLUSH_EVERY_S:
             self.flush()
-
-    def _tally(self, role: str) -> Tally:
-        return self._tallies[self._section][role]
 
     def _begun(self) -> Tallies:
         """Return the counts to start from: the other section's where this run wrote them."""
@@ -205,7 +190,7 @@ class Meter:
                 before = read_usage(self._paths[0])
                 if before is not None and before["dvc_run"] == self._dvc_run:
                     train = before["train"]
-                    tallies["train"] = {role: Tally(train.get(role)) for role in ROLES}
+                    tallies["train"] = {role: Tally.of(train.get(role, {})) for role in ROLES}
         return tallies
 
 

@@ -66,8 +66,5 @@ def lenient_label(answer: str, choices: Mapping[str, str]) -> str | None:
     found = read_label(plain, bare)
     if found is not None:
         return found
-    named = re.findall(
-        r"\b(?:option|choice|answer|answer is)\W+([A-Z])\b", plain, re.IGNORECASE
-    )
-    labels = {label.upper() for label in named} & set(choices)
+    labels = {label.upper() for label in _PHRASE.findall(plain)} & set(choices)
     return labels.pop() if len(labels) == 1 else None

@@ -7,6 +7,7 @@ says.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +15,10 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.prompts import Prompts
 from skilltrail.envs.kit.transcript import Transcript, completion
 from skilltrail.envs.spreadsheet.case_runner import OUTPUT, CaseRunner, format_run
-from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.protocol import Message, Model, Reply, Request
 from skilltrail.sandbox.protocol import Ran
+
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -102,3 +104,13 @@ def _following(
 
 def _completion(task: Task, prompt: str) -> Request:
     return completion(task.skill, f"{prompt}\n", task.answer_tokens, ("```",))
+
+
+def code_in(text: str) -> str:
+    """Return the code of a reply, "" when there is none.
+
+    A block that was cut off before its closing fence counts up to its end. Source: the reading
+    rule of SpreadsheetBench's inference scripts (first fenced block, else everything).
+    """
+    match = _FENCED.search(text)
+    return (match[1] if match is not None else text).strip("\n").rstrip()

@@ -11,9 +11,8 @@ import binascii
 
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.transcript import Transcript
-from skilltrail.envs.spreadsheet.agents import Task, results
+from skilltrail.envs.spreadsheet.agents import Task, code_in, results
 from skilltrail.envs.spreadsheet.case_runner import CODE, CaseRunner
-from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.protocol import File, Message, Model, Reply, Request
 
 

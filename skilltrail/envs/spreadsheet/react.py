@@ -12,9 +12,8 @@ from typing import Any
 
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.transcript import Transcript
-from skilltrail.envs.spreadsheet.agents import Task, results
+from skilltrail.envs.spreadsheet.agents import Task, code_in, results
 from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner, format_run
-from skilltrail.envs.spreadsheet.replies import code_in
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Model, Request
 

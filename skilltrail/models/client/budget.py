@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from skilltrail.core.errors import BudgetError, ParamError
 from skilltrail.models.client.prices import Price, is_known
-from skilltrail.models.protocol import Decoding, Model, Reply, Request
+from skilltrail.models.protocol import Decoding, Model, Reply, Request, WrappedModel
 from skilltrail.params.model_options import BudgetOptions
 
 _PER_MESSAGE_TOKENS = 16  # role names and separators of any known chat template
@@ -70,7 +70,7 @@ class Account:
 
     spent: Amount = Amount()
     held: list[Amount] = field(default_factory=list)
-    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    freed: asyncio.Event = field(default_factory=asyncio.Event)  # when the next hold is settled
     note: Callable[[Amount], None] = lambda change: None
 
     def resume(self, past: Amount, note: Callable[[Amount], None]) -> None:
@@ -129,9 +129,7 @@ class Budget:
                     f"{_shown(getattr(amount, over))} more",
                     f"What was paid for is kept. Raise {self.role}.budget.{over} and run again",
                 )
-            freed = asyncio.get_running_loop().create_future()
-            self.account.waiting.append(freed)
-            await freed
+            await self.account.freed.wait()
         self.account.note(amount)
         self.account.held.append(amount)
         return amount
@@ -148,10 +146,8 @@ class Budget:
         account.spent = account.spent + used
         if used != held:
             account.note(used - held)
-        waiting, account.waiting = account.waiting, []
-        for freed in waiting:
-            if not freed.done():
-                freed.set_result(None)
+        account.freed.set()
+        account.freed = asyncio.Event()
 
     def _exceeded(self, amount: Amount) -> str | None:
         total = sum(self.account.held, self.account.spent + amount)
@@ -167,14 +163,13 @@ class Budget:
         return f"{spent} of {getattr(self.limits, over):g} used"
 
 
-class BudgetedModel:
+class BudgetedModel(WrappedModel):
     """A model without a client of its own, held to its role's budget."""
 
     def __init__(self, model: Model, budget: Budget, most_tokens: int | None) -> None:
         """`most_tokens` is what params set for a reply; it wins over the request's."""
-        self._model, self._budget, self._most_tokens = model, budget, most_tokens
-        self.identity, self.style = model.identity, model.style
-        self.abilities, self.workers = model.abilities, model.workers
+        super().__init__(model)
+        self._budget, self._most_tokens = budget, most_tokens
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply; see `skilltrail.models.protocol.Model`."""
@@ -189,9 +184,6 @@ class BudgetedModel:
         finally:
             self._budget.settle(held, usage)
         return reply
-
-    async def close(self) -> None:
-        await self._model.close()
 
 
 def _shown(value: int | Fraction) -> str:

@@ -143,13 +143,10 @@ class ModelClient:
             held = await self.budget.reserve(self.budget.worst_case(request, decoding))
         usage: Mapping[str, int] | None = UNUSED
         try:
-            started = await state.limiter.acquire()
-            try:
+            async with state.limiter.place() as started:
                 state.check()
                 usage = None  # from here on the provider may count tokens
                 reply = await self._send(request, decoding, started)
-            finally:
-                state.limiter.release()
             state.succeeded()
             usage = reply.usage
             return reply

@@ -14,8 +14,7 @@ import time
 from typing import Any
 from weakref import WeakValueDictionary
 
-from skilltrail.models.client.limiter import Limiter
-from skilltrail.models.client.sleep import CancellableSleep
+from skilltrail.models.client.limiter import CancellableSleep, Limiter
 from skilltrail.models.errors import (
     GaveUp,
     ModelConfigError,

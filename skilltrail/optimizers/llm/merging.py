@@ -30,9 +30,8 @@ from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.reflecting import MODES
 from skilltrail.optimizers.llm.shown.past import sense_of, step_state
 from skilltrail.optimizers.protocol import Answer, StepView
-from skilltrail.skill.edit import Edit
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.fence import fenced
-from skilltrail.skill.patch import Patch
 
 _SCHEMAS = {
     "patch": "merged_patch",

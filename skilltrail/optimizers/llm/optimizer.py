@@ -19,8 +19,7 @@ from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.protocol import Answer, EpochView, StepView
 from skilltrail.optimizers.screen import Screen
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 
 def uncounted(reply: Reply, *, reused: bool) -> None:

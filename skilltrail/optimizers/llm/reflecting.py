@@ -19,8 +19,8 @@ from skilltrail.optimizers.llm.shown.fitting import fitted
 from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.llm.shown.runs import show_observation
 from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
+from skilltrail.skill.edit import Patch
 from skilltrail.skill.fence import fenced
-from skilltrail.skill.patch import Patch
 
 # Update mode -> suffix of the prompt files and name of the analysts' reply schema.
 MODES = {

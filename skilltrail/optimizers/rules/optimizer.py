@@ -18,8 +18,7 @@ from skilltrail.optimizers.rules.epochs import guidance, memory_text
 from skilltrail.optimizers.rules.memory import face
 from skilltrail.optimizers.rules.plan import Plan, make_plan
 from skilltrail.optimizers.rules.writing import as_edit, written
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 TAG = "rules/3"
 
