@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, line_soup, skills
 
 from skilltrail.core.tokens import TAG, count_tokens
-from skilltrail.skill.diffs import unified_diff
 from skilltrail.skill.document import (
     body,
     marker,
@@ -20,6 +19,7 @@ from skilltrail.skill.document import (
     raw_lines,
     region_text,
     split_lines,
+    unified_diff,
 )
 from skilltrail.skill.markdown import FENCE, HEADING, TABLE, scan
 

@@ -12,9 +12,9 @@ from null_store import NullStore
 
 from skilltrail.core.errors import DataError
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.envs.officeqa.agent import calls_in
 from skilltrail.envs.officeqa.tools import GREP_LINES, READ_CHARS, run_tool
+from skilltrail.envs.scoring import metric_means
 from skilltrail.method.rollout import Rollouts
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Reply

@@ -15,7 +15,6 @@ from skilltrail.core.errors import DataError, UsageError
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.find import NOTHING, find_source
 from skilltrail.data.load import read_items
-from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.registry import (
     environment_class,
@@ -24,7 +23,7 @@ from skilltrail.envs.registry import (
     is_foreign,
 )
 from skilltrail.envs.scaffold import new_environment
-from skilltrail.envs.scoring import by_rule
+from skilltrail.envs.scoring import by_rule, metric_means
 from skilltrail.runtime.code_identity import own_code
 from tests.env_world import ROOT
 from tests.fault_server import Answer, FaultServer

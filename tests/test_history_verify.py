@@ -265,6 +265,6 @@ documents = st.lists(st.sampled_from(["a", "b", "", "- x", "\r", "é\u2028", "\x
 @given(documents, documents)
 @settings(deadline=None)
 def test_a_recorded_diff_leads_from_one_document_to_the_other(before: str, after: str) -> None:
-    from skilltrail.skill.diffs import unified_diff
+    from skilltrail.skill.document import unified_diff
 
     assert patched(before, unified_diff(before, after)) == after

@@ -15,8 +15,12 @@ from typing import Any
 import pytest
 
 from skilltrail.core.errors import ParamError
-from skilltrail.models.backends.azure import credential_for, require_azure_host, token_provider
-from skilltrail.models.backends.openai_clients import MINIMAX_URLS
+from skilltrail.models.backends.openai_clients import (
+    MINIMAX_URLS,
+    credential_for,
+    require_azure_host,
+    token_provider,
+)
 from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.client.backend import cut_at_stop, model_name
 from skilltrail.models.client.classify import Endpoint

@@ -15,7 +15,7 @@ from skilltrail.cli.main import run
 from skilltrail.core.item import Item
 from skilltrail.core.layout import EVALUATION, METRICS
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.kit.metrics import metric_means, metric_rows
+from skilltrail.envs.scoring import metric_means, metric_rows
 from skilltrail.history.log.events import make_event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder

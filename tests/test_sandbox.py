@@ -17,8 +17,7 @@ import pytest
 
 from skilltrail.core.errors import UsageError
 from skilltrail.sandbox import seccomp
-from skilltrail.sandbox.archive import files_in
-from skilltrail.sandbox.bubblewrap import shows
+from skilltrail.sandbox.bubblewrap import files_in, shows
 from skilltrail.sandbox.choose import open_sandbox, why_not
 from skilltrail.sandbox.protocol import Job, Limits, Ran, Sandbox, SandboxError, is_plain_name
 from skilltrail.sandbox.scope import _candidates, _group

@@ -1,20 +1,22 @@
 """Rollouts and scores by an environment's own code, whatever that code does.
 
 What raises names item, file and line; a scorer that does not end makes the item `invalid`.
-Scorers that may run long (`guarded`) do so in a child process, off the event loop.
+Scorers that may run long (`guarded`) do so in a child process, off the event loop. Further
+metrics of an environment are told by name: means over an evaluation's rollouts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.errors import DataError, SkilltrailError, raised_at
 from skilltrail.core.item import Item
-from skilltrail.core.score import InvalidScore, Outcome, Score
+from skilltrail.core.score import InvalidScore, Outcome, Score, exact
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
 from skilltrail.envs.guard import GUARD, Guard, Raised, TimeUp
 from skilltrail.envs.protocol import BrokenItem, Environment
@@ -168,3 +170,25 @@ def _chars(value: Any) -> int:
     if isinstance(value, Mapping):
         return sum(map(_chars, value.values()))
     return sum(map(_chars, value)) if isinstance(value, (list, tuple)) else 0
+
+
+def metric_means(
+    environment: Environment, done: Iterable[tuple[Item, Trajectory]]
+) -> dict[str, float]:
+    """Return the exactly summed mean of each named metric over the items that have it.
+
+    A rollout that ended without an answer counts 0 under every name, as its score does.
+    """
+    values: dict[str, list[Fraction]] = {}
+    for item, trajectory in done:
+        counts = trajectory.ending not in WITHOUT_ANSWER
+        for name, value in asked(environment.metrics, item, trajectory).items():
+            values.setdefault(name, []).append(exact(value) if counts else Fraction(0))
+    return {name: float(sum(found) / len(found)) for name, found in sorted(values.items())}
+
+
+def metric_rows(
+    environment: Environment, done: Iterable[tuple[Item, Trajectory]]
+) -> list[dict[str, str | float]]:
+    """Return the named means as an event tells them, by name; [] where there are none."""
+    return [{"name": n, "mean": mean} for n, mean in metric_means(environment, done).items()]

@@ -29,7 +29,7 @@ from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 # Module and function of each backend: (role's options, endpoint, environment) -> Backend.
 FACTORIES: Mapping[str, str] = {
     "openai": "skilltrail.models.backends.openai_clients:openai_backend",
-    "azure": "skilltrail.models.backends.azure:azure_backend",
+    "azure": "skilltrail.models.backends.openai_clients:azure_backend",
     "anthropic": "skilltrail.models.backends.anthropic_messages:anthropic_backend",
     "vllm": "skilltrail.models.backends.openai_clients:vllm_backend",
     "minimax": "skilltrail.models.backends.openai_clients:minimax_backend",

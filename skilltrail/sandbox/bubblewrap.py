@@ -13,17 +13,18 @@ Not isolated: kernel and processor are shared; docs/sandbox.md says what that me
 
 from __future__ import annotations
 
+import io
 import itertools
 import os
 import shutil
+import tarfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skilltrail.sandbox import python, seccomp
-from skilltrail.sandbox.archive import files_in
 from skilltrail.sandbox.process import run_process
-from skilltrail.sandbox.protocol import Job, Limits, Ran, SandboxError
+from skilltrail.sandbox.protocol import Job, Limits, Ran, SandboxError, is_plain_name
 from skilltrail.sandbox.scope import open_scope
 
 WORK = "/box"
@@ -37,6 +38,7 @@ _THEN_KEEP = (
     'if [ -n "$keep" ]; then tar -C /box -cf - -- "$keep" >&0 2>/dev/null; fi; exit $code'
 )
 _FIRST_UID, _UIDS = 60_000, 5_000
+_MOST_FILES = 1000  # that a job may leave
 _counter = itertools.count()
 
 
@@ -215,3 +217,30 @@ def _descriptors(job: Job) -> Iterator[tuple[dict[str, int], int]]:
 
         files = {name: opened(content) for name, content in job.files.items()}
         yield files, opened(seccomp.program(is_program=job.is_program))
+
+
+def files_in(stream: bytes, most_bytes: int) -> dict[str, bytes]:
+    """Return name -> content of the plain files of a tar stream, sorted by name.
+
+    The stream is untrusted. Links, devices and names that lead elsewhere are passed over: they
+    can stand for nothing outside, because nothing is ever unpacked to the disk.
+
+    At most `_MOST_FILES` files and `most_bytes` bytes in all; what is over, and what follows a
+    damaged place, is left out.
+    """
+    found: dict[str, bytes] = {}
+    left = most_bytes
+    try:
+        with tarfile.open(fileobj=io.BytesIO(stream), mode="r:") as archive:
+            for member in archive:
+                name = member.name.removeprefix("./")
+                if not member.isreg() or not is_plain_name(name):
+                    continue
+                if len(found) >= _MOST_FILES or member.size > left:
+                    break
+                content = archive.extractfile(member)
+                found[name] = b"" if content is None else content.read(left)
+                left -= len(found[name])
+    except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError):
+        pass
+    return dict(sorted(found.items()))

@@ -14,8 +14,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from skilltrail.skill.diffs import unified_diff
-from skilltrail.skill.document import frontmatter_text, parse, raw_lines, split_lines
+from skilltrail.skill.document import (
+    frontmatter_text,
+    parse,
+    raw_lines,
+    split_lines,
+    unified_diff,
+)
 from skilltrail.skill.edit import EditResult, EditStatus
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.structure import structure_faults

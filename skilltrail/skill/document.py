@@ -13,6 +13,7 @@ carry); a marker counts only when alone on its line and outside a closed code fe
 
 from __future__ import annotations
 
+import difflib
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ BOM = "\ufeff"
 _MOST_REGIONS = 4  # each is read anew; a second one of a name is a fault already
 
 _FENCE = re.compile("```|~~~")
+_NO_LINE_END = "\n\\ No newline at end of file\n"
 _MARKER = re.compile(r"<!-- (SLOW_UPDATE|APPENDIX)_(START|END) -->")
 _MARKER_LIKE = re.compile(
     r"<!--\s*((?:SLOW_UPDATE|APPENDIX)_(?:START|END))\s*-->", re.IGNORECASE
@@ -218,3 +220,11 @@ def _sections(headings: Sequence[Block], total: int) -> tuple[Section, ...]:
         own_end = start
         ends[level:] = [start] * (7 - level)
     return tuple(reversed(sections))
+
+
+def unified_diff(before: str, after: str, name: str = "skill.md", context: int = 3) -> str:
+    """Return the unified diff, as `git apply` reads it; "" when the texts are equal."""
+    lines = difflib.unified_diff(
+        raw_lines(before), raw_lines(after), f"a/{name}", f"b/{name}", n=context
+    )
+    return "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)

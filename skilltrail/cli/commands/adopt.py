@@ -21,7 +21,7 @@ from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Skill
 from skilltrail.runtime.console import emit, safe, say
-from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.document import unified_diff
 from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
 from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults

@@ -23,9 +23,8 @@ from skilltrail.envs.contract.fakes import (
     useful_models,
 )
 from skilltrail.envs.item_contract import item_fault
-from skilltrail.envs.kit.metrics import metric_means
 from skilltrail.envs.protocol import Environment, case_of
-from skilltrail.envs.scoring import by_rule
+from skilltrail.envs.scoring import by_rule, metric_means
 from skilltrail.models.errors import ModelError, Transient
 from skilltrail.models.protocol import Reply, Request
 

@@ -1,12 +1,15 @@
-"""The agents that write code in text: one shot, or several with errors fed back.
+"""The agents that write code in text: one shot, several with errors fed back, a coding client.
 
 Code is written from the first case and then run on all of them. An agent stops as soon as its
 code runs on the first case and leaves an output; what that output is worth, only the scorer
-says.
+says. A coding client (`exec`) works in a folder of its own and leaves `solution.py`; where it
+works is its own affair, and what counts is run in our sandbox.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,8 +17,8 @@ from typing import Any
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.prompts import Prompts
 from skilltrail.envs.kit.transcript import Transcript, completion
-from skilltrail.envs.spreadsheet.case_runner import OUTPUT, CaseRunner, format_run
-from skilltrail.models.protocol import Message, Model, Reply, Request
+from skilltrail.envs.spreadsheet.case_runner import CODE, OUTPUT, CaseRunner, format_run
+from skilltrail.models.protocol import File, Message, Model, Reply, Request
 from skilltrail.sandbox.protocol import Ran
 
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
@@ -114,3 +117,31 @@ def code_in(text: str) -> str:
     """
     match = _FENCED.search(text)
     return (match[1] if match is not None else text).strip("\n").rstrip()
+
+
+async def exec_agent(task: Task, runner: CaseRunner, target: Model, book: File) -> Trajectory:
+    """Ask once; the program is the file that was left, else the code in the reply.
+
+    Raises:
+        ModelError: the infrastructure failed.
+    """
+    message = Message.text("user", task.prompts.fill("exec", **task.values))
+    request = Request(system=task.skill, messages=(message,), files=(book,), returns=(CODE,))
+    reply = await target.complete(request)
+    transcript = Transcript()
+    transcript.add([message.to_json()], reply)
+    if reply.finish in ("refusal", "out_of_turns"):
+        return transcript.ended("refused" if reply.finish == "refusal" else reply.finish)
+    code = _left_code(reply)
+    actions = reply.extra.get("actions")
+    trace = {"trace": actions} if actions else {}
+    return transcript.ended("answered", code, trace | await results(runner, code))
+
+
+def _left_code(reply: Reply) -> str:
+    """Return the text of the file that the client left, or the code in what it said."""
+    try:
+        left = base64.b64decode(reply.extra.get("files", {}).get(CODE, ""), validate=True)
+    except binascii.Error:
+        left = b""
+    return left.decode("utf-8", "replace") or code_in(reply.text)

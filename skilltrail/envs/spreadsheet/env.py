@@ -30,7 +30,7 @@ from skilltrail.envs.protocol import (
     ScoredBy,
     Where,
 )
-from skilltrail.envs.spreadsheet.agents import Task, write_code
+from skilltrail.envs.spreadsheet.agents import Task, exec_agent, write_code
 from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner
 from skilltrail.envs.spreadsheet.cases import (
     UNREADABLE,
@@ -38,7 +38,6 @@ from skilltrail.envs.spreadsheet.cases import (
     find_cases,
     inputs_of,
 )
-from skilltrail.envs.spreadsheet.exec_agent import exec_agent
 from skilltrail.envs.spreadsheet.judge import (
     CaseVerdict,
     case_scores,

@@ -11,7 +11,7 @@ from skilltrail.history.ask.sources import Skill
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import Row
 from skilltrail.history.log.words import sentence, visible
-from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.document import unified_diff
 
 # How people call a field, where its own name does not say it.
 NAMES = {

@@ -20,7 +20,7 @@ from skilltrail.core.eraser import MARKER, Eraser
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.run_state import RunState, rebuilt
-from skilltrail.skill.diffs import unified_diff
+from skilltrail.skill.document import unified_diff
 
 ERASED = "text.erased"
 STARTED, FINISHED = "run.started", "run.finished"

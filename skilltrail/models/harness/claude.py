@@ -27,9 +27,16 @@ from skilltrail.models.client.foreign import (
 )
 from skilltrail.models.environ import Environ
 from skilltrail.models.harness.folder import WorkFolder
-from skilltrail.models.harness.harness import Harness, Skipped, failure, objects, words_of
+from skilltrail.models.harness.harness import (
+    Harness,
+    Skipped,
+    failure,
+    objects,
+    require_sdk,
+    sdk_command,
+    words_of,
+)
 from skilltrail.models.harness.process import Command, Finished, allowed
-from skilltrail.models.harness.sdks import require_sdk, sdk_command
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions

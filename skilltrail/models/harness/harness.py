@@ -1,12 +1,20 @@
-"""What all agent programs have in common: one call is one run in a folder of its own."""
+"""What all agent programs have in common: one call is one run in a folder of its own.
+
+An agent may be driven by its Python SDK instead (`exec.use_sdk: true`; packages `openai-codex`
+and `claude-agent-sdk`, each with its own copy of the program). The SDK runs in a process of its
+own (`sdk_driver`), whose output reads like the command line's.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from skilltrail.core.canon import value_of
@@ -133,3 +141,34 @@ def failure(endpoint: Endpoint, code: int, said: str, status: int | None = None)
     if code in (2, 126, 127):
         return ModelConfigError(endpoint.asked, found, f"Check {endpoint.role}.exec")
     return Transient(endpoint.asked, found, billed=True)
+
+
+_DRIVER = Path(__file__).with_name("sdk_driver.py")
+_PACKAGES = {
+    "codex": ("openai_codex", "openai-codex"),
+    "claude": ("claude_agent_sdk", "claude-agent-sdk"),
+}
+
+
+def require_sdk(agent: str, endpoint: Endpoint) -> None:
+    """Refuse to start without the SDK of `agent` (codex or claude).
+
+    Raises:
+        ModelConfigError: its package is missing.
+    """
+    module, package = _PACKAGES[agent]
+    if find_spec(module) is None:
+        raise ModelConfigError(
+            f"{endpoint.role}.exec.use_sdk",
+            f"the package {package} is missing",
+            f"Install it (pip install {package}), or set use_sdk: false",
+        )
+
+
+def sdk_command(
+    agent: str, asked: Mapping[str, Any], folder: WorkFolder, env: Mapping[str, str]
+) -> Command:
+    """Return the command that drives `agent`; settings and prompt go to its standard input."""
+    argv = (sys.executable, str(_DRIVER), agent)
+    stdin = json.dumps({**asked, "prompt": folder.task})
+    return Command(argv, stdin, folder.work, env)

@@ -20,8 +20,8 @@ from skilltrail.core.score import Score, exact_mean
 from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
-from skilltrail.envs.kit.metrics import metric_rows
 from skilltrail.envs.protocol import Environment
+from skilltrail.envs.scoring import metric_rows
 from skilltrail.history.log.events import Event
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored

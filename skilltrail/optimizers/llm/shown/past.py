@@ -12,8 +12,7 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.shown.coverage import coverage_table
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import sense
-from skilltrail.skill.diffs import unified_diff
-from skilltrail.skill.document import split_lines
+from skilltrail.skill.document import split_lines, unified_diff
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.fence import clip, fenced
 
