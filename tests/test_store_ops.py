@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from skilltrail.core.errors import FaultError, SkilltrailError
+from skilltrail.core.redact import Redactor
 from skilltrail.store.exports import export_shards, import_shards, shard_files
 from skilltrail.store.facts import FactStore
 from skilltrail.store.maintenance import retry_missing, store_stats
@@ -31,7 +32,7 @@ def test_each_line_says_when_who_and_what(tmp_path: Path) -> None:
 
 
 def test_every_string_passes_the_redaction(tmp_path: Path) -> None:
-    ops = Ops(tmp_path / "ops.jsonl", redact=lambda text: text.replace("sk-1", "***"))
+    ops = Ops(tmp_path / "ops.jsonl", hide=Redactor(["sk-1"]).value)
     ops.write("retry", cause="bad key sk-1", more={"sk-1": ["sk-1"]}, path=Path("sk-1/x"))
     assert b"sk-1" not in ops.path.read_bytes()
 

@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from skilltrail.core.errors import ParamError
@@ -26,7 +27,8 @@ from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Model
 from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 
-# Module and function of each backend: (role's options, endpoint, environment) -> Backend.
+# Module and function of each backend: (role's options, endpoint, environment) -> Backend; of
+# the embedded ones: (role's options) -> Model.
 FACTORIES: Mapping[str, str] = {
     "openai": "skilltrail.models.backends.openai_clients:openai_backend",
     "azure": "skilltrail.models.backends.openai_clients:azure_backend",
@@ -36,6 +38,8 @@ FACTORIES: Mapping[str, str] = {
     "exec": "skilltrail.models.harness.generic:exec_backend",
     "codex_exec": "skilltrail.models.harness.codex:codex_backend",
     "claude_exec": "skilltrail.models.harness.claude:claude_backend",
+    "local": "skilltrail.models.backends.local:local_model",
+    "openvino": "skilltrail.models.backends.openvino:openvino_model",
 }
 USUAL_KEY = {
     "openai": "OPENAI_API_KEY",
@@ -43,7 +47,6 @@ USUAL_KEY = {
     "anthropic": "ANTHROPIC_API_KEY",
     "minimax": "MINIMAX_API_KEY",
 }
-Factory = Callable[[RoleOptions, Endpoint, Environ], Backend]
 
 
 def open_model(
@@ -66,8 +69,7 @@ def open_model(
     options.check(role)
     if options.backend in EMBEDDED_BACKENDS:
         budget = Budget(role, options.budget, price_of(role, options), account)
-        module = import_module(f"skilltrail.models.backends.{options.backend}")
-        model: Model = getattr(module, f"{options.backend}_model")(options)
+        model: Model = _factory(options.backend)(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "replay":
         if records is None:
@@ -76,7 +78,7 @@ def open_model(
     price = require_price(role, options)
     variables = environment() if environ is None else environ
     endpoint = endpoint_of(role, options)
-    backend = _factory(options.backend)(options, endpoint, variables)
+    backend: Backend = _factory(options.backend)(options, endpoint, variables)
     budget = Budget(role, options.budget, price, account)
     return client_of(role, options, backend, variables, budget)
 
@@ -161,10 +163,10 @@ def require_key(endpoint: Endpoint, environ: Environ) -> str | None:
     )
 
 
-def _factory(backend: str) -> Factory:
+def _factory(backend: str) -> Callable[..., Any]:
     module, name = FACTORIES[backend].split(":")
     try:
-        factory: Factory = getattr(import_module(module), name)
+        factory: Callable[..., Any] = getattr(import_module(module), name)
     except ImportError as error:
         remedy = "Install the package it names: pip install NAME"
         raise ModelConfigError(f"backend {backend}", str(error), remedy) from error

@@ -170,7 +170,7 @@ async def open_session(section: str, *, command: str | None = None) -> AsyncIter
     refuse_left_behind(place, params)
     env = environment_of(params)
     hidden = redactor(names=key_names(params))
-    ops = Ops(place.state / "ops.jsonl", hidden.text)
+    ops = Ops(place.state / "ops.jsonl", hidden.value)
     roles = {"target": params.target, "optimizer": params.optimizer, "judge": params.judge}
     for role, options in roles.items():
         if (warning := warning_of(role, options)) is not None:

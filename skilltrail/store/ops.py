@@ -23,17 +23,12 @@ from skilltrail.core.files import writing
 FILE = "ops.jsonl"
 
 
-def unchanged(text: str) -> str:
-    """The redaction that hides nothing."""
-    return text
-
-
 class Ops:
-    """Appends lines to one journal. `redact` sees every string and key before it is written."""
+    """Appends lines to one journal. `hide` takes the secrets out of a line's fields."""
 
-    def __init__(self, path: Path, redact: Callable[[str], str] = unchanged) -> None:
+    def __init__(self, path: Path, hide: Callable[[Any], Any] = lambda fields: fields) -> None:
         self.path = path
-        self._redact = redact
+        self._hide = hide
 
     def write(self, type: str, **fields: Any) -> None:
         """Append one line.
@@ -42,8 +37,10 @@ class Ops:
             SkilltrailError: the system refused the write.
         """
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        record = {"time": now, "pid": os.getpid(), "type": type, **self._redacted(fields)}
-        self._append((json.dumps(cleaned(record), ensure_ascii=False) + "\n").encode("utf-8"))
+        told = self._hide(json.loads(json.dumps(fields, default=str)))
+        record = {"time": now, "pid": os.getpid(), "type": type, **told}
+        text = json.dumps(cleaned(record), ensure_ascii=False)
+        self._append(f"{text}\n".encode())
 
     def _append(self, data: bytes) -> None:
         with writing(self.path):
@@ -58,15 +55,6 @@ class Ops:
                 f"{written} of {len(data)} bytes fit",
                 "Free some disk space and run again",
             )
-
-    def _redacted(self, value: Any) -> Any:
-        if value is None or isinstance(value, (bool, int, float)):
-            return value
-        if isinstance(value, dict):
-            return {self._redact(str(k)): self._redacted(v) for k, v in value.items()}
-        if isinstance(value, (list, tuple)):
-            return [self._redacted(item) for item in value]
-        return self._redact(str(value))
 
 
 class NullOps(Ops):

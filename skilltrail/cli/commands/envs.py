@@ -178,9 +178,7 @@ def _file_checks(root: Path, name: str) -> list[Check]:
     checks = []
     for path in (folder / "README.md", root / "skills" / "seeds" / f"{name}.md"):
         told = path.relative_to(root) if path.is_relative_to(root) else Path(name, path.name)
-        found, remedy = (OK, ""), ""
-        if not path.is_file():
-            found, remedy = (FAULT, "there is no "), "Write it"
-        text = found[1] + told.as_posix()
-        checks.append(Check(f"{name}: {path.name}", found[0], text, remedy))
+        lacks = "" if path.is_file() else "there is no "
+        verdict, remedy = (FAULT, "Write it") if lacks else (OK, "")
+        checks.append(Check(f"{name}: {path.name}", verdict, lacks + told.as_posix(), remedy))
     return checks

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -103,27 +104,37 @@ def _fits(item: Item, needed: tuple[str, ...] | None) -> bool:
     return needed is None or any(item.input.get(name) not in (None, "") for name in needed)
 
 
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """A line with the fields that it needs, as the file writes it."""
+
+    line: str
+    needs: str | list[str] = []
+
+
+class _Told(msgspec.Struct, forbid_unknown_fields=True):
+    """A failure type as the file writes it."""
+
+    means: str = ""
+    reasons: list[str] = []
+    lines: list[str | _Line] = []
+
+
 def _failure_type(path: Path, name: str, spec: Any) -> FailureType:
     """Return one entry of the catalogue; see `load_catalogue`."""
-    known = {"means": str, "reasons": list, "lines": list}
-    lines = spec.get("lines", []) if isinstance(spec, Mapping) else []
-    # A line is a text, or a text with the fields that it needs.
-    told = [{"line": one} if isinstance(one, str) else one for one in lines]
-    if (
-        not isinstance(spec, Mapping)
-        or not all(k in known and isinstance(v, known[k]) for k, v in spec.items())
-        or not all(isinstance(one, Mapping) and "line" in one for one in told)
-    ):
+    try:
+        told = msgspec.convert(spec, _Told)
+    except msgspec.ValidationError as error:
         raise DataError(
             f"the rule catalogue {path.name}, failure type {name!r}",
-            repr(spec),
+            f"{spec!r}: {error}",
             "Give it `means` (text), `reasons` and `lines` (lists)",
-        )
-    needs = {one["line"]: one["needs"] for one in told if "needs" in one}
+        ) from error
+    lines = [_Line(one) if isinstance(one, str) else one for one in told.lines]
+    needs = {one.line: one.needs for one in lines if one.needs}
     return FailureType(
         name=str(name),
-        means=spec.get("means", ""),
-        reasons=tuple(spec.get("reasons", ())),
-        lines=tuple(one["line"] for one in told),
+        means=told.means,
+        reasons=tuple(told.reasons),
+        lines=tuple(one.line for one in lines),
         needs={k: (v,) if isinstance(v, str) else tuple(v) for k, v in needs.items()},
     )
