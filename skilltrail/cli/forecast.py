@@ -16,13 +16,7 @@ from skilltrail.models.client.prices import price_of
 from skilltrail.models.registry import warning_of
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.runtime.call_estimate import (
-    Calls,
-    Size,
-    call_ranges,
-    steps_of,
-    transfer_role,
-)
+from skilltrail.runtime.call_estimate import Calls, Size, call_ranges, steps_of, transfer_role
 
 # Tokens a call where nothing is recorded yet: (input, output), low and high.
 _TYPICAL = {

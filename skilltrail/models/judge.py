@@ -53,7 +53,7 @@ class Case:
     reference: str | None = None
 
 
-class Counter(Protocol):
+class CountReply(Protocol):
     """Counts a reply of the judge, or a call without one (None)."""
 
     def __call__(self, reply: Reply | None, *, reused: bool) -> None: ...
@@ -67,7 +67,7 @@ class Judge:
     rubric: str
     threshold: float
     facts: Facts
-    count: Counter
+    count: CountReply
 
     @property
     def identity(self) -> dict[str, Any]:

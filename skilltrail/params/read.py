@@ -23,7 +23,7 @@ from skilltrail.params.methods import reads
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.params.secrets import secret_faults
 from skilltrail.params.section import SectionReader, nearest
-from skilltrail.params.tree import Fault, Node, node_of, parse
+from skilltrail.params.tree import Node, ParamFault, node_of, parse
 
 FILE = "params.yaml"
 
@@ -61,7 +61,7 @@ def params_from_text(text: str, name: str, environments: Mapping[str, type]) -> 
     Raises:
         ParamError: as `load_params`.
     """
-    faults: list[Fault] = []
+    faults: list[ParamFault] = []
     tree = parse(text, faults)
     return _params(tree, environments, faults, name)
 
@@ -120,11 +120,13 @@ def is_read(knob: Knob, params: Params) -> bool:
 
 
 def _params(
-    tree: Node, environments: Mapping[str, type], faults: list[Fault], name: str
+    tree: Node, environments: Mapping[str, type], faults: list[ParamFault], name: str
 ) -> Params:
     reader = SectionReader(faults)
     if not isinstance(tree.value, dict):
-        faults.append(Fault("", f"expected a mapping of keys, found {found(tree)}", tree.line))
+        faults.append(
+            ParamFault("", f"expected a mapping of keys, found {found(tree)}", tree.line)
+        )
         tree = Node({})
     params: Params = reader.section(Params, tree, "", "params.yaml")
     params = dataclasses.replace(
@@ -135,7 +137,7 @@ def _params(
     )
     for key, message in cross_faults(params):
         if not any(fault.key == key for fault in faults):
-            faults.append(Fault(key, message, reader.lines.get(key)))
+            faults.append(ParamFault(key, message, reader.lines.get(key)))
     secrets = secret_faults(tree, {knob.key.rpartition(".")[2] for knob in knobs_of(Params)})
     hidden = {fault.key for fault in secrets}
     faults = secrets + [fault for fault in faults if fault.key not in hidden]
@@ -144,7 +146,7 @@ def _params(
     return params
 
 
-def _complaint(name: str, faults: list[Fault]) -> str:
+def _complaint(name: str, faults: list[ParamFault]) -> str:
     faults = sorted(faults, key=lambda fault: (fault.line is None, fault.line, fault.key))
     count = "a fault" if len(faults) == 1 else f"{len(faults)} faults"
     return str(redact("\n  ".join([f"{name} has {count}:", *map(str, faults)])))

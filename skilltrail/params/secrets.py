@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from skilltrail.core.redact import holds_secret, redact
-from skilltrail.params.tree import Fault, Node
+from skilltrail.params.tree import Node, ParamFault
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 MESSAGE = (
@@ -20,12 +20,12 @@ MESSAGE = (
 VARIABLE_MESSAGE = "expected the name of an environment variable, not what it holds"
 
 
-def secret_faults(tree: Node, knobs: Collection[str]) -> list[Fault]:
+def secret_faults(tree: Node, knobs: Collection[str]) -> list[ParamFault]:
     """Return a fault for each secret in a tree; `knobs` are the last parts of known keys."""
     return list(_walk(tree, "", knobs))
 
 
-def _walk(node: Node, key: str, knobs: Collection[str]) -> Iterator[Fault]:
+def _walk(node: Node, key: str, knobs: Collection[str]) -> Iterator[ParamFault]:
     if isinstance(node.value, dict):
         for name, entry in node.value.items():
             yield from _walk(entry, f"{key}.{name}" if key else name, knobs)
@@ -35,9 +35,9 @@ def _walk(node: Node, key: str, knobs: Collection[str]) -> Iterator[Fault]:
     elif isinstance(node.value, str) and node.value:
         name = key.rpartition(".")[2]
         if redact(node.value) != node.value or (name not in knobs and _is_secret_name(key)):
-            yield Fault(key, MESSAGE, node.line)
+            yield ParamFault(key, MESSAGE, node.line)
         elif name.endswith("_env") and VARIABLE.fullmatch(node.value) is None:
-            yield Fault(key, VARIABLE_MESSAGE, node.line)
+            yield ParamFault(key, VARIABLE_MESSAGE, node.line)
 
 
 def _is_secret_name(key: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from skilltrail.core.errors import ParamError
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import Mismatch, convert, fields_of, found, knobs_of
-from skilltrail.params.tree import Fault, Node
+from skilltrail.params.tree import Node, ParamFault
 
 # Names that the reference implementation and other optimizers use for our knobs.
 OTHER_NAMES = {
@@ -33,13 +33,13 @@ OTHER_NAMES = {
 class SectionReader:
     """Builds sections from a tree, noting faults, the origin and the line of each key."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[ParamFault]) -> None:
         self.faults = faults
         self.origins: dict[str, str] = {}
         self.lines: dict[str, int | None] = {}
 
     def fault(self, key: str, message: str, line: int | None) -> None:
-        self.faults.append(Fault(key, message, line))
+        self.faults.append(ParamFault(key, message, line))
 
     def section(self, cls: type, node: Node, prefix: str, origin: str) -> Any:
         """Return an instance of `cls`; a field with a fault keeps its default."""

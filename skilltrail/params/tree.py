@@ -19,7 +19,7 @@ _MOST_VALUES = 100_000  # anchors of anchors of anchors would be read for ever
 
 
 @dataclass(frozen=True)
-class Fault:
+class ParamFault:
     """One thing wrong with a params file. `line` is 1-based, None where there is no file."""
 
     key: str
@@ -75,7 +75,7 @@ def node_of(value: Any) -> Node:
     return Node(value, quoted=isinstance(value, str))
 
 
-def parse(text: str, faults: list[Fault]) -> Node:
+def parse(text: str, faults: list[ParamFault]) -> Node:
     """Return the tree of a YAML text, adding what is wrong with it to `faults`."""
     yaml = YAML(typ="safe", pure=True)
     try:
@@ -84,7 +84,7 @@ def parse(text: str, faults: list[Fault]) -> Node:
         faults.append(_syntax_fault(error))
         return Node({})
     except RecursionError:
-        faults.append(Fault("", "nested too deeply"))
+        faults.append(ParamFault("", "nested too deeply"))
         return Node({})
     if root is None:
         return Node({}, 1)
@@ -92,7 +92,7 @@ def parse(text: str, faults: list[Fault]) -> Node:
 
 
 class _Reader:
-    def __init__(self, yaml: YAML, faults: list[Fault]) -> None:
+    def __init__(self, yaml: YAML, faults: list[ParamFault]) -> None:
         self.yaml = yaml
         self.faults = faults
         self.read = 0
@@ -101,9 +101,11 @@ class _Reader:
         self.read += 1
         if self.read > _MOST_VALUES:
             if self.read == _MOST_VALUES + 1:
-                self.faults.append(Fault(key, f"more than {_MOST_VALUES} values so far", line))
+                self.faults.append(
+                    ParamFault(key, f"more than {_MOST_VALUES} values so far", line)
+                )
         elif any(node is one for one in above):
-            self.faults.append(Fault(key, "an anchor that contains itself", line))
+            self.faults.append(ParamFault(key, "an anchor that contains itself", line))
         elif isinstance(node, MappingNode):
             return Node(self.mapping(node, key, (*above, node)), line)
         elif isinstance(node, SequenceNode):
@@ -124,7 +126,9 @@ class _Reader:
             path = f"{key}.{name}" if key else name
             if name in entries:
                 first = entries[name].line
-                self.faults.append(Fault(path, f"given twice, first in line {first}", line))
+                self.faults.append(
+                    ParamFault(path, f"given twice, first in line {first}", line)
+                )
             entries[name] = self.node(value_node, path, line, above)
         return entries
 
@@ -136,15 +140,15 @@ class _Reader:
             try:
                 value = self.yaml.constructor.construct_object(node)
             except ValueError:
-                self.faults.append(Fault(key, "a number of too many digits", line))
+                self.faults.append(ParamFault(key, "a number of too many digits", line))
                 return Node(None, line)
             return Node(value, line, text=node.value)
-        self.faults.append(Fault(key, f"a value of the foreign type {node.tag}", line))
+        self.faults.append(ParamFault(key, f"a value of the foreign type {node.tag}", line))
         return Node(None, line)
 
 
-def _syntax_fault(error: YAMLError) -> Fault:
+def _syntax_fault(error: YAMLError) -> ParamFault:
     mark = error.problem_mark if isinstance(error, MarkedYAMLError) else None
     problem = error.problem if isinstance(error, MarkedYAMLError) else str(error)
     words = re.sub(r"\s+", " ", str(problem)).strip()
-    return Fault("", f"not YAML: {words}", None if mark is None else mark.line + 1)
+    return ParamFault("", f"not YAML: {words}", None if mark is None else mark.line + 1)

@@ -13,7 +13,7 @@ from skilltrail.envs.registry import ParamClasses, load_environment
 from skilltrail.params.fields import Params
 from skilltrail.params.read import FILE, params_of
 from skilltrail.params.read import load_params as read_params
-from skilltrail.params.tree import Fault, Node, node_of, parse
+from skilltrail.params.tree import Node, ParamFault, node_of, parse
 
 
 def load_params(root: Path) -> Params:
@@ -62,7 +62,7 @@ def changes_of(overrides: Iterable[str]) -> dict[str, Node]:
         key, equals, text = override.removeprefix("+").removeprefix("+").partition("=")
         if not equals or not key.replace(".", "").replace("_", "").isalnum():
             raise UsageError(f"-S {override}", "not KEY=VALUE", "For instance: -S lr=8")
-        faults: list[Fault] = []
+        faults: list[ParamFault] = []
         node = parse(text, faults) if text.strip() else Node(None)
         if faults:
             raise UsageError(

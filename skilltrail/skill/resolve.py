@@ -25,14 +25,7 @@ from skilltrail.skill.document import (
 from skilltrail.skill.edit import OPS, Edit, EditStatus
 from skilltrail.skill.guards import check_insertion, check_replacement
 from skilltrail.skill.markdown import HEADING, holds_text, is_blank, is_heading, scan
-from skilltrail.skill.match import (
-    Match,
-    Place,
-    Refused,
-    bare,
-    match_inline,
-    match_lines,
-)
+from skilltrail.skill.match import Match, Place, Refused, bare, match_inline, match_lines
 from skilltrail.skill.structure import structure_faults
 
 

@@ -24,20 +24,10 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit import fields
 from skilltrail.envs.kit.files import NamesFiles, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import (
-    KnownAnswers,
-    MissingDependency,
-    ScoredBy,
-    Where,
-)
+from skilltrail.envs.protocol import KnownAnswers, MissingDependency, ScoredBy, Where
 from skilltrail.envs.spreadsheet.agents import Task, exec_agent, write_code
 from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner
-from skilltrail.envs.spreadsheet.cases import (
-    UNREADABLE,
-    cells_in,
-    find_cases,
-    inputs_of,
-)
+from skilltrail.envs.spreadsheet.cases import UNREADABLE, cells_in, find_cases, inputs_of
 from skilltrail.envs.spreadsheet.judge import (
     CaseVerdict,
     case_scores,

@@ -92,8 +92,8 @@ class Engine:
 
     def tokens(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a text."""
-        lane = self._lane()
-        return tuple(int(one) for one in lane.into.infer([np.array([text])])["input_ids"][0])
+        own = self._requests()
+        return tuple(int(one) for one in own.into.infer([np.array([text])])["input_ids"][0])
 
     def chat_text(self, messages: Sequence[Mapping[str, str]]) -> str:
         """Return messages as the model's own chat template puts them, ready for its turn.
@@ -125,33 +125,33 @@ class Engine:
         # A boundary that the tokenizer does not keep is none: a matter of the text alone.
         if ids[: len(head)] != head or len(head) == len(ids):
             head = ()
-        lane = self._lane()
-        lane.start(self._state(lane, head) if head else (), len(head))
+        own = self._requests()
+        own.start(self._state(own, head) if head else (), len(head))
         choose = _chooser(sampling)
         made: list[int] = []
-        logits = lane.feed(ids[len(head) :])
+        logits = own.feed(ids[len(head) :])
         text, finish = "", "length"
         while len(made) < most:
             made.append(choose(logits))
             if made[-1] in self._ends:
                 finish = "stop"
                 break
-            text = self._text(lane, made)
+            text = self._text(own, made)
             cut = min((at for one in sampling.stop if (at := text.find(one)) >= 0), default=-1)
             if cut >= 0:
                 text, finish = text[:cut], "stop"
                 break
             if len(made) < most:
-                logits = lane.feed(made[-1:])
+                logits = own.feed(made[-1:])
         return Answer(text, finish, len(ids), len(made), len(head))
 
-    def _state(self, lane: _Lane, head: tuple[int, ...]) -> State:
+    def _state(self, own: _Requests, head: tuple[int, ...]) -> State:
         """Return the state after `head`, evaluated from nothing unless it is kept."""
         with self._lock:
             if head not in self._states:
-                lane.start((), 0)
-                lane.feed(head)
-                self._states[head] = lane.state()
+                own.start((), 0)
+                own.feed(head)
+                self._states[head] = own.state()
                 while len(self._states) > 1 and self._size() > _MOST_STATE_BYTES:
                     self._states.popitem(last=False)
             self._states.move_to_end(head)
@@ -160,21 +160,22 @@ class Engine:
     def _size(self) -> int:
         return sum(array.nbytes for state in self._states.values() for _, array in state)
 
-    def _lane(self) -> _Lane:
-        if not hasattr(self._own, "lane"):
-            self._own.lane = _Lane(self._openvino, self._model, self._into, self._out_of)
-        lane: _Lane = self._own.lane
-        return lane
+    def _requests(self) -> _Requests:
+        if not hasattr(self._own, "requests"):
+            models = self._model, self._into, self._out_of
+            self._own.requests = _Requests(self._openvino, *models)
+        own: _Requests = self._own.requests
+        return own
 
-    def _text(self, lane: _Lane, made: Sequence[int]) -> str:
-        return str(lane.out_of.infer([np.array([made])])["string_output"][0])
+    def _text(self, own: _Requests, made: Sequence[int]) -> str:
+        return str(own.out_of.infer([np.array([made])])["string_output"][0])
 
     def _single(self, text: str) -> tuple[int, ...]:
         ids = self.tokens(text)
         return ids if len(ids) == 1 else ()
 
 
-class _Lane:
+class _Requests:
     """What one thread works with: its own requests to the compiled models."""
 
     def __init__(self, openvino: Any, model: Any, into: Any, out_of: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 
-class Made(Protocol):
+class Kept(Protocol):
     """The value that stands under a key; `reused` when nobody paid for it now."""
 
     @property
@@ -21,5 +21,5 @@ class Facts(Protocol):
 
     async def get_or_make(
         self, kind: str, key: str, make: Callable[[], Awaitable[Mapping[str, Any]]]
-    ) -> Made:
+    ) -> Kept:
         """Return the value under `key`; where absent, await `make()` and keep what it gives."""

@@ -18,13 +18,7 @@ from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.strict import anthropic_schema
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.classify import Endpoint
-from skilltrail.models.client.foreign import (
-    count,
-    ended,
-    mapping,
-    message_usage,
-    text_of,
-)
+from skilltrail.models.client.foreign import count, ended, mapping, message_usage, text_of
 from skilltrail.models.environ import Environ
 from skilltrail.models.harness.folder import WorkFolder
 from skilltrail.models.harness.harness import (
