@@ -187,8 +187,7 @@ def _records(
             if other is not record and other.data != record.data:
                 raise DataError(
                     f"Id {key!r} stands for two different records",
-                    f"{other.where.file}, line {other.where.line} and "
-                    f"{record.where.file}, line {record.where.line}",
+                    f"{other.where} and {record.where}",
                     "Import one edition of the download only",
                 )
     return lambda key: None if key not in by_key else by_key[key].data

@@ -104,7 +104,7 @@ def refuse_overlaps(found: list[Overlap], loaded: Iterable[Loaded]) -> None:
     """Raise `DataError` when there is any overlap, with counts and examples."""
     if not found:
         return
-    places = {one.item.id: f"{one.where.file}, line {one.where.line}" for one in loaded}
+    places = {one.item.id: str(one.where) for one in loaded}
     raise DataError(
         "The splits must share no content and no group, and no content may have two sources",
         f"{overlap_counts(found)}; for example " + "; ".join(_examples(found, places)),

@@ -27,7 +27,7 @@ def record_of(value: Any, where: Where) -> Record:
     """
     if not isinstance(value, dict):
         raise DataError(
-            f"{where.file}, line {where.line}",
+            str(where),
             f"expected an object, found {type(value).__name__}",
             "Write each record as an object with named fields",
         )
