@@ -50,7 +50,7 @@ lint: .venv/ready-dev
 
 # Without Chromium all of them skip and say so; without npm, the two that need axe-core.
 test-browser: .venv/ready-dev
-	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,dev,browser]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,dev,browser]"
 	@test -f node_modules/axe-core/axe.min.js \
 	  || npm install --silent --no-save --no-package-lock --prefix . $(AXE) \
 	  || echo "axe-core could not be installed with npm: its tests will skip"
@@ -108,7 +108,7 @@ clean:
 
 .venv/ready-dev: .venv/ready
 	@echo "Installing what the tests need ..."
-	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,dev]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,dev]"
 	@touch $@
 
 # Not part of `setup`: it compiles for minutes, and what it compiles is under GPL-3.

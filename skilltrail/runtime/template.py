@@ -101,20 +101,24 @@ def require_library(workspace: Path) -> None:
         )
 
 
-def init_workspace(folder: Path, example: str | None) -> list[str]:
+def init_workspace(
+    folder: Path, example: str | None, beside: tuple[str, ...] = (), env: str | None = None
+) -> list[str]:
     """Write a workspace into `folder` and return what was written, relative to it.
 
     Args:
         example: the environment whose generated items come along; None = no items.
+        beside: names of `OWN` that may stand there already; still nothing is written over.
+        env: an environment that will be chosen; DVC tracks its folder of items, so it is made.
 
     Raises:
         UsageError: the folder is in no git repository, or some of it stands there already;
             nothing is written then.
     """
-    below = _refuse(folder, example)
+    below = _refuse(folder, example, beside)
     folder.mkdir(parents=True, exist_ok=True)
     written = _init_dvc(folder, below=below)
-    for name in _names(example):
+    for name in _names(example, env):
         if not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(SOURCE / name, folder / name)
@@ -196,7 +200,7 @@ def examples() -> list[str]:
     return sorted(name for name in found if name != "none")
 
 
-def _refuse(folder: Path, example: str | None) -> bool:
+def _refuse(folder: Path, example: str | None, beside: tuple[str, ...] = ()) -> bool:
     """Return whether the folder lies below the top of its repository."""
     if example is not None and example not in examples():
         raise UsageError(
@@ -209,7 +213,7 @@ def _refuse(folder: Path, example: str | None) -> bool:
             "this is in no git repository, and events become commits",
             "`git init` first",
         )
-    standing = [name for name in OWN if (folder / name).exists()]
+    standing = [name for name in OWN if name not in beside and (folder / name).exists()]
     if standing:
         raise UsageError(
             f"A workspace in {folder}",
@@ -219,8 +223,10 @@ def _refuse(folder: Path, example: str | None) -> bool:
     return git.prefix != "" or git.folder != folder
 
 
-def _names(example: str | None) -> Iterator[str]:
+def _names(example: str | None, env: str | None) -> Iterator[str]:
     yield from FILES
+    if env is not None and (SOURCE / "data" / env / "README.md").is_file():
+        yield f"data/{env}/README.md"
     data = () if example is None else (f"data/{example}",)
     for folder in (*FOLDERS, *data):
         for path in sorted((SOURCE / folder).rglob("*")):
