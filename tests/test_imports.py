@@ -20,7 +20,7 @@ FLOORS = (
     ("runtime",),
     ("verify", "repair"),
     ("report",),
-    ("cli", "ui"),
+    ("cli", "ui", "api"),
 )
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 NEIGHBOURS = {("methods", "method"), ("cli", "ui"), ("ui", "cli")}

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skilltrail.cli.main import run
-from skilltrail.cli.model_names import model_params
 from skilltrail.core.errors import DataError, UsageError
 from skilltrail.core.item import SPLITS
 from skilltrail.data.intake.choose import choose
@@ -26,6 +25,7 @@ from skilltrail.data.intake.power import size_warnings, smallest_gain
 from skilltrail.data.intake.records import make_records
 from skilltrail.data.intake.tables import read_table
 from skilltrail.data.read import read_records
+from skilltrail.models.names import model_params
 
 TEN = range(10)
 THINGS = ("lamp", "rope", "kettle", "mirror", "ladder", "basket")

@@ -11,7 +11,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from skilltrail.cli.model_names import model_params
 from skilltrail.cli.own_data import (
     Plan,
     Wanted,
@@ -26,6 +25,7 @@ from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.git.repository import Git
 from skilltrail.models.backends.weights import EMBEDDED, find_weights
 from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.names import model_params
 from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.runtime.template import init_workspace
 from skilltrail.runtime.workspace import load_params

@@ -156,19 +156,41 @@ def key_names(params: Params) -> list[str]:
     return [name for role in roles if (name := key_env_of(role)) is not None]
 
 
+@dataclass(frozen=True)
+class Setup:
+    """What a session works with: where, by which params, in which environment."""
+
+    place: Place
+    params: Params
+    env: Environment
+
+    @staticmethod
+    def here() -> Setup:
+        """Return that of the project that the working directory lies in.
+
+        Raises:
+            UsageError: there is none, its params have faults, or it lacks files of a run.
+        """
+        place = find_place()
+        require_library(place.workspace)
+        params = load_params(place.workspace)
+        refuse_left_behind(place, params)
+        return Setup(place, params, environment_of(params))
+
+
 @asynccontextmanager
-async def open_session(section: str, *, command: str | None = None) -> AsyncIterator[Session]:
+async def open_session(
+    section: str, *, command: str | None = None, setup: Setup | None = None
+) -> AsyncIterator[Session]:
     """Open a session.
 
     Args:
         section: `train` or `evaluate`: where its usage is counted.
         command: a command outside the pipeline; its usage is counted in a file of its own.
+        setup: what it works with; None = the project here.
     """
-    place = find_place()
-    require_library(place.workspace)
-    params = load_params(place.workspace)
-    refuse_left_behind(place, params)
-    env = environment_of(params)
+    setup = Setup.here() if setup is None else setup
+    place, params, env = setup.place, setup.params, setup.env
     hidden = redactor(names=key_names(params))
     ops = Ops(place.state / "ops.jsonl", hidden.value)
     roles = {"target": params.target, "optimizer": params.optimizer, "judge": params.judge}

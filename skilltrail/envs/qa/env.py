@@ -21,14 +21,15 @@ from skilltrail.envs.kit.answers import extract_answer
 from skilltrail.envs.kit.asking import REVIEW, OneTurn, Question, TurnLimits, ask
 from skilltrail.envs.kit.excerpts import around, fold
 from skilltrail.envs.kit.fields import ident, optional_text, text
+from skilltrail.envs.kit.http_scorer import asked
 from skilltrail.envs.kit.prompts import Prompts, versioned
-from skilltrail.envs.protocol import ScoredBy, Where
+from skilltrail.envs.protocol import KnownAnswers, ScoredBy, Where
 from skilltrail.envs.qa.checks import is_format_only, passed
 from skilltrail.envs.qa.records import AUTO, choices_of, gold_of, scorer_of
-from skilltrail.envs.qa.scorers import JUDGE, SCORERS, WHOLE
+from skilltrail.envs.qa.scorers import HTTP, JUDGE, SCORERS, WHOLE
 from skilltrail.models.judge import Case
 from skilltrail.models.protocol import Model, Part
-from skilltrail.params.knob import knob
+from skilltrail.params.knob import knob, operational
 
 _HERE = Path(__file__).parent
 PROMPTS = Prompts(_HERE / "prompts", "completion", "chat_short", "chat_whole")
@@ -42,9 +43,10 @@ class QaParams:
     scorer: str = knob(
         AUTO,
         "Scorer of records that name none; auto = by their fields.",
-        choices=(AUTO, *SCORERS, JUDGE),
+        choices=(AUTO, *SCORERS, JUDGE, HTTP),
         scorer=True,
     )
+    url: str | None = operational(None, "`http`: where the scorer listens.")
     tolerance: float = knob(
         0.0,
         "Error allowed by `number`, as a share; records may say.",
@@ -120,7 +122,7 @@ class Qa(OneTurn):
     def needs_guard(self, item: Item) -> bool:
         """Return whether a pattern of the record is run."""
         checks = item.gold.get("checks", ())
-        return item.gold["scorer"] == "regex" or any("regex" in c["op"] for c in checks)
+        return item.gold["scorer"] in ("regex", HTTP) or any("regex" in c["op"] for c in checks)
 
     def needs_judge(self, item: Item) -> bool:
         """Return whether the record leaves its scoring to a model."""
@@ -137,10 +139,29 @@ class Qa(OneTurn):
         """Score by the rule that the record declares; a judge is not asked of nothing."""
         if self.needs_judge(item):
             return Score.scored(0.0, reason="empty")
+        if item.gold["scorer"] == HTTP:
+            said, _ = asked(self.params.url, self._told(item), trajectory.answer)
+            return Score.scored(said, reason="correct" if said >= 1 else "wrong")
         score = SCORERS[item.gold["scorer"]](item.gold, trajectory.answer)
         if trajectory.ending == "truncated" and score.reason in ("wrong", "wrong_form"):
             return Score.scored(0.0, score.soft, "truncated")
         return score
+
+    def feedback(self, item: Item, trajectory: Trajectory) -> str | None:
+        """Return what a scorer of one's own says of a reply; the others say nothing."""
+        if item.gold["scorer"] != HTTP:
+            return None
+        return asked(self.params.url, self._told(item), trajectory.answer)[1]
+
+    def known_answers(self, item: Item) -> KnownAnswers:
+        """Return the answers with known scores; none where a service of one's own scores."""
+        if item.gold["scorer"] == HTTP:
+            return KnownAnswers(unchecked=ScoredBy.FUNCTION)
+        return super().known_answers(item)
+
+    def _told(self, item: Item) -> dict[str, Any]:
+        """Return an item as a scorer of one's own is told it."""
+        return {"id": item.id, **item.input, "answers": item.gold["answers"]}
 
     def metrics(self, item: Item, trajectory: Trajectory) -> dict[str, float]:
         """Return the shares of passed checks of content and of form; {} for other scorers."""

@@ -19,7 +19,7 @@ from skilltrail.envs.kit.fields import accepted, optional_text, shown
 from skilltrail.envs.kit.numbers import numbers_in
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.qa.checks import compile_pattern, read_checks
-from skilltrail.envs.qa.scorers import JUDGE, SCORERS
+from skilltrail.envs.qa.scorers import HTTP, JUDGE, SCORERS
 
 AUTO = "auto"
 
@@ -40,7 +40,7 @@ def scorer_of(record: Mapping[str, Any], chosen: str, where: Where) -> str:
             if record.get(field) is not None
         ]
         return by_field[0] if by_field else "exact"
-    known = (*SCORERS, JUDGE)
+    known = (*SCORERS, JUDGE, HTTP)
     if named not in known:
         near = difflib.get_close_matches(named, known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
@@ -83,7 +83,7 @@ def gold_of(
     if scorer == "checks":
         return gold | {"checks": read_checks(record.get("checks"), where)}
     field = "answers" if record.get("answers") is not None else "answer"
-    if scorer == JUDGE and record.get(field) is None:
+    if scorer in (JUDGE, HTTP) and record.get(field) is None:
         return gold | {"answers": []}
     answers = _answers(record, field, where)
     gold["answers"] = answers

@@ -8,7 +8,8 @@ choice    the label of the right choice (`skilltrail.envs.kit.choices`)
 regex     a pattern is found in the answer
 checks    every check passes; soft is the share that does (`skilltrail.envs.qa.checks`)
 
-`judge` is none of them: a model scores by a rubric (`skilltrail.models.judge`).
+`judge` is none of them: a model scores by a rubric (`skilltrail.models.judge`); nor is `http`:
+a web service of one's own does (`skilltrail.envs.kit.http_scorer`).
 """
 
 from __future__ import annotations
@@ -85,7 +86,8 @@ SCORERS: Mapping[str, Callable[[Gold, str], Score]] = {
     "checks": checks,
 }
 JUDGE = "judge"
-WHOLE = ("checks", JUDGE)  # these read the whole reply
+HTTP = "http"
+WHOLE = ("checks", JUDGE, HTTP)  # these read the whole reply
 
 
 def _holds(answer: str, wanted: str) -> bool:

@@ -1,0 +1,235 @@
+"""The Python call: the same run that the pipeline makes, from a program or a notebook."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import skilltrail
+from skilltrail import Result, aoptimize, optimize
+from skilltrail.cli.main import run
+from skilltrail.core.errors import SkilltrailError
+from skilltrail.history.git.repository import Git
+from tests.fault_server import FaultServer
+from tests.skill_server import ITEMS, RULE, metric, says
+
+ROOT = Path(__file__).resolve().parents[1]
+SKILL = "# Prices\n\n- Answer with the price.\n"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultServer]:
+    with FaultServer(say=says) as one:
+        yield one
+
+
+def model(server: FaultServer) -> dict[str, Any]:
+    return {"backend": "openai", "api": "chat", "model": "m", "provider": "lab",
+            "base_url": f"{server.url}/v1", "max_tokens": 200}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def done(server: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    return optimize(
+        skill=SKILL, items=ITEMS, metric=metric, target=model(server), lr=2, epochs=2,
+        workspace=tmp_path_factory.mktemp("run") / "prices", progress=False,
+    )  # fmt: skip
+
+
+def test_feedback_of_the_metric_reaches_the_analyst_and_the_skill_gets_its_rule(
+    done: Result, server: FaultServer
+) -> None:
+    asked = [str(call.body) for call in server.calls if '"edits"' in str(call.body)]
+    assert any("the currency is missing" in text for text in asked)
+    assert RULE in done.best
+    assert done.version(0) == done.seed == SKILL
+    assert done.scores["test"]["seed"] == 0.5
+    assert done.scores["test"]["best"] == 1.0
+    assert done.gain == 0.5
+    assert done.history[0]["verdict"] == "accepted"
+
+
+def test_its_workspace_is_a_repository_that_every_command_works_in(
+    done: Result, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(done.workspace)
+    git = Git.find(done.workspace)
+    assert git is not None
+    assert [ref for ref in git.refs("refs/evolution") if ref.startswith("refs/evolution/")]
+    assert run(["audit", "--text", RULE]) == 0
+    assert "by" in capfd.readouterr().out
+    assert run(["summary"]) == 0
+    assert "+0.500" in capfd.readouterr().out
+    assert run(["verify"]) == 3  # the function that scores is in this program alone
+    assert "not checked" in capfd.readouterr().out
+
+
+def test_the_page_and_the_skill_are_written_where_asked(done: Result, tmp_path: Path) -> None:
+    page = done.report(tmp_path / "page.html")
+    assert "currency" in page.read_text("utf-8")
+    assert done.save(tmp_path / "SKILL.md").read_text("utf-8") == done.best
+    assert "0.500 -&gt; 1.000" in done._repr_html_()
+    assert "gain +0.500" in str(done)
+
+
+def test_the_same_call_again_makes_no_call_of_a_model(
+    done: Result, server: FaultServer
+) -> None:
+    before = len(server.calls)
+    again = optimize(
+        skill=SKILL, items=ITEMS, metric=metric, target=model(server), lr=2, epochs=2,
+        workspace=done.workspace, progress=False,
+    )  # fmt: skip
+    assert len(server.calls) == before
+    assert [e.line for e in again.events] == [e.line for e in done.events]
+
+
+def test_in_a_running_loop_both_forms_work(server: FaultServer) -> None:
+    async def notebook() -> list[Result]:
+        given = {"items": ITEMS, "metric": metric, "target": model(server), "epochs": 1}
+        waited = await aoptimize(**given, evaluate=False, progress=False)
+        return [waited, optimize(**given, evaluate=False, progress=False)]
+
+    one, two = asyncio.run(notebook())
+    assert one.events[-1].id == two.events[-1].id
+    assert one.gain is None
+    assert one.workspace != two.workspace
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"items": ITEMS[:3]}, "at least 6 items"),
+        ({"items": [{"x": 1, "y": 2, "z": 3}] * 9}, "question"),
+        ({"items": {"train": ITEMS, "test": ITEMS}}, "Name train, selection"),
+        ({"items": [{"question": object()}] * 9}, "not JSON"),
+        ({"metric": lambda item, reply: 2.0}, "a score is a number in"),
+        ({"metric": lambda item, reply: None}, "a score is a number in"),
+        ({"metric": lambda item, reply: item["gold"]}, "KeyError"),
+        ({"epoch": 3}, "epochs"),
+        ({"lr": -1}, "lr"),
+        ({"target": "nobody:m"}, "nobody"),
+        ({"skill": "missing.md"}, "no file at"),
+    ],
+)
+def test_wrong_use_is_one_clear_error(
+    server: FaultServer, change: Mapping[str, Any], said: str
+) -> None:
+    given = {"items": ITEMS, "metric": metric, "target": model(server), "progress": False}
+    with pytest.raises(SkilltrailError, match=said):
+        optimize(**{**given, **change})
+
+
+def test_a_workspace_of_the_pipeline_is_not_taken_over(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    (tmp_path / "params.yaml").write_text("env: textqa\n", "utf-8")
+    with pytest.raises(SkilltrailError, match="did not make"):
+        optimize(items=ITEMS, metric=metric, target=model(server), workspace=tmp_path)
+    assert (tmp_path / "params.yaml").read_text("utf-8") == "env: textqa\n"
+
+
+def test_importing_the_package_is_light() -> None:
+    code = (
+        "import sys, skilltrail; heavy = {'typer', 'dvc', 'numpy', 'openai', 'rich'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules);"
+        "assert callable(skilltrail.optimize)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="optimise"):
+        skilltrail.optimise  # noqa: B018
+
+
+# --- documentation ---
+
+
+def code_of(name: str) -> list[str]:
+    """Return the code of a page of docs/, or of a notebook's cells."""
+    text = (ROOT / "docs" / name).read_text("utf-8")
+    if name.endswith(".ipynb"):
+        cells = json.loads(text)["cells"]
+        return ["".join(one["source"]) for one in cells if one["cell_type"] == "code"]
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["python.md", "notebooks/optimize.ipynb"])
+def test_the_code_of_the_documentation_runs(
+    name: str, server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a notebook runs it: one name space, a loop that is running."""
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(code_of(name))
+    names: dict[str, Any] = {"MODEL": model(server)}
+    changed = code.replace('"openai:gpt-4o-mini"', "MODEL").replace(
+        "range(1, 61)", "range(1, 19)"
+    )
+    assert changed.count("MODEL") == 1
+
+    async def cells() -> None:
+        exec(compile(changed, name, "exec"), names)
+
+    asyncio.run(cells())
+    assert RULE in names["result"].best
+    assert names["result"].gain > 0
+
+
+# --- a scorer in another language ---
+
+
+class Scorer(BaseHTTPRequestHandler):
+    """Answers as the metric does."""
+
+    def do_POST(self) -> None:  # noqa: N802
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        item = asked["item"] | {"answer": asked["item"]["answers"][0]}
+        score, feedback = metric(item, asked["reply"])
+        body = json.dumps({"score": score, "feedback": feedback}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def scorer() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Scorer) as http:
+        threading.Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_address[1]}/score"
+        http.shutdown()
+
+
+def test_a_web_service_scores_and_its_feedback_is_read(scorer: str) -> None:
+    from skilltrail.core.trajectory import Trajectory
+    from skilltrail.envs.protocol import Where
+    from skilltrail.envs.qa.env import Qa, QaParams
+
+    env = Qa(QaParams(scorer="http", url=scorer))
+    item = env.parse({"id": "1", "question": "q", "answer": "2.50 EUR"}, Where("f", 1))
+    half = Trajectory((), "2.50")
+    assert env.score(item, half).hard == 0.5
+    assert env.feedback(item, half) == "the currency is missing"
+    assert env.score(item, Trajectory((), "2.50 EUR")).reason == "correct"
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [(None, "envs.qa.url"), ("file:///etc/passwd", "envs.qa.url"), ("http://127.0.0.1:9", "9")],
+)
+def test_a_service_that_is_not_there_is_named(url: str | None, said: str) -> None:
+    from skilltrail.envs.kit.http_scorer import asked
+
+    with pytest.raises(SkilltrailError, match=said):
+        asked(url, {}, "x")
