@@ -15,7 +15,7 @@ export PYTHONUTF8 := 1
 # Set only while a stage runs; inherited, it would send DVC to another repository.
 unexport DVC_ROOT
 
-.PHONY: help run setup test lint test-browser test-clients setup-alfworld test-alfworld \
+.PHONY: help run setup test lint test-browser test-clients docs setup-alfworld test-alfworld \
   attack bench trial reference recipes clean
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make test       set up and run the tests"
 	@echo "make lint       style and types"
 	@echo "make setup      only set up: .venv with pinned packages and the embedded model"
+	@echo "make docs       the documentation as a site, in build/site"
 	@echo "make test-browser  the report in a real Chromium (apt install chromium), with axe-core"
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
@@ -50,7 +51,7 @@ lint: .venv/ready-dev
 
 # Without Chromium all of them skip and say so; without npm, the two that need axe-core.
 test-browser: .venv/ready-dev
-	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,dev,browser]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,docs,dev,browser]"
 	@test -f node_modules/axe-core/axe.min.js \
 	  || npm install --silent --no-save --no-package-lock --prefix . $(AXE) \
 	  || echo "axe-core could not be installed with npm: its tests will skip"
@@ -58,6 +59,10 @@ test-browser: .venv/ready-dev
 
 test-clients: .venv/ready-dev
 	python -m pytest tests/test_clients.py -rs
+
+# Into build/site, to be opened from there or served by any web server; no network is used.
+docs: .venv/ready-dev
+	NO_MKDOCS_2_WARNING=1 python -m mkdocs build --strict --quiet
 
 setup-alfworld: .venv/ready-alfworld
 
@@ -108,7 +113,7 @@ clean:
 
 .venv/ready-dev: .venv/ready
 	@echo "Installing what the tests need ..."
-	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,dev]"
+	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,docs,dev]"
 	@touch $@
 
 # Not part of `setup`: it compiles for minutes, and what it compiles is under GPL-3.

@@ -28,7 +28,7 @@ def says(call: Call) -> Answer:
     if "parents" in text:
         ids = sorted(set(re.findall(r"\b\d+\.\d+\b(?= )|\"edit\": ?\"([\d.]+)\"", text)))
         return Answer(json.dumps({"reasoning": "one rule", "edits": [_edit(parents=ids[:1])]}))
-    rule = [_edit(items=[])] if "currency" in text else []
+    rule = [_edit(items=[])] if "currency" in text or " EUR" in text else []
     reply = {
         "reasoning": "The currency is missing.",
         "failures": [],
