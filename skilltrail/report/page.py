@@ -92,9 +92,9 @@ def first_screen(
     points, start = points_of(training), numbers["selection"]["seed"]
     held_out = held_out_values(training, evaluation)
     return {
-        "title": shown(f"Skilltrail: {run['env']}"),
+        "title": shown(f"Skilltrail: {_named_run(run, training)}"),
         "live": False,
-        "run": {"env": shown(run["env"]), "short": run["id"][:12]},
+        "run": {"env": shown(_named_run(run, training)), "short": run["id"][:12]},
         "told": shown(_told(run)),
         "result": _result(numbers, _on_items(held_out, evaluation), run["selection"]),
         "interval": _interval(held_out),
@@ -179,6 +179,18 @@ def _legend(entries: Mapping[str, str]) -> Markup:
         f'<li><span class="key {kind}"></span>{label}</li>' for kind, label in entries.items()
     )
     return Markup(f'<ul class="legend" aria-label="Legend">{items}</ul>')
+
+
+def _named_run(run: Mapping[str, Any], training: Sequence[Event]) -> str:
+    """Return what tells this run from others: environment, learning rate, optimizer, seed."""
+    budgets = [event.data for event in training if event.type == "budget.decided"]
+    most = max((b["budget"] for b in budgets if b["budget"] is not None), default=None)
+    patches = [event.data for event in training if event.type == "patch.proposed"]
+    rules = bool(patches) and all(patch["rule"] is not None for patch in patches)
+    parts = [str(run["env"])]
+    parts += [] if most is None else [f"lr {budgets[0].get('lr', most)}"]
+    parts += [("rules" if rules else "prompted optimizer")] if patches else []
+    return ", ".join([*parts, f"seed {run['seed']}"])
 
 
 def _told(run: Mapping[str, Any]) -> str:

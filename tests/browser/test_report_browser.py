@@ -73,6 +73,35 @@ def test_a_mark_of_the_chart_tells_on_hover_and_focus_and_opens_its_audit(
         assert part in watched.texts("#audit h4")
 
 
+def test_items_are_found_by_their_words_and_shown_side_by_side(
+    watched: Any, project: Project
+) -> None:
+    watched.open(project.page, "items")
+    page = watched.page
+    page.select_option("#item-left", "0")
+    page.select_option("#item-right", "1")
+    heads = [
+        text.split("↓")[0].split("↑")[0].strip()
+        for text in watched.texts(".sides th[scope=col]")
+    ]
+    assert heads == ["item", "question", "expected", "v0", "v1"]
+    row = page.locator(".sides tbody tr").first
+    question = row.locator("td").first.inner_text()
+    assert question
+    every = page.locator(".sides tbody tr").count()
+    page.fill("#item-text", question)
+    assert 1 <= page.locator(".sides tbody tr").count() <= every
+    assert page.locator(".sides tbody td").first.inner_text() == question
+    page.fill("#item-text", "no item says this")
+    assert page.locator(".sides tbody tr").count() == 0
+    assert watched.faults == []
+
+
+def test_the_title_tells_this_run_from_others(watched: Any, project: Project) -> None:
+    watched.open(project.page)
+    assert re.search(r"^Skilltrail: \w+, lr \d+, .+, seed \d+$", watched.page.title())
+
+
 def test_a_line_of_the_skill_opens_the_audit_of_its_edit(
     watched: Any, project: Project
 ) -> None:

@@ -9,10 +9,13 @@ function audit(node, kind, name, version) {
     return;
   }
   const title = chapter.kind === "step" ? `Step ${chapter.number}, epoch ${chapter.epoch}` : `End of epoch ${chapter.number}`;
+  const whole = el("ol", { class: "account" }, account(chapter));
+  const writer = line && edit(book.lines.edit[line.id]);
   fill(node, neighbours(chapter), el("h3", {}, title),
     outcome(chapter),
     line ? lineNote(line) : null,
-    el("ol", { class: "account" }, account(chapter)));
+    writer ? [el("h4", {}, "The edit that wrote it"), el("ul", { class: "edits" }, editCard(writer.id, new Map())),
+      el("details", {}, el("summary", {}, "The whole step"), whole)] : whole);
 }
 
 function chooser() {

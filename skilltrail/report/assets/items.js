@@ -1,6 +1,6 @@
 // Items against versions: what passes where.
 const COLUMNS = 24;
-const itemState = { split: null, sort: "id", broken: "", fixed: "", first: null, page: 0 };
+const itemState = { split: null, sort: "id", broken: "", fixed: "", first: null, page: 0, text: "", left: "", right: "" };
 
 // Scores of one split: item -> version -> { hard, soft in thousandths, scored event, row }, of the
 // version's last rollouts; of repeats the mean, and the first row.
@@ -37,16 +37,29 @@ function items(node, name) {
   const choose = (id, label, values, value, name_) => [el("label", { for: id }, label),
     el("select", { id, onchange: (event) => again(name_, event.target.value) },
       values.map(([key, text]) => el("option", { value: key, selected: String(key) === String(value) }, text)))];
-  const from = versions.slice(1).map((version) => [version, `v${version}`]);
+  const all = versions.map((version) => [version, `v${version}`]);
+  const from = all.slice(1);
+  const list = el("div");
+  const draw = () => {
+    const wanted = state.text.toLowerCase();
+    const rows = filtered(scores, versions).filter((item) => !wanted || holds(item, scores, wanted));
+    const sides = [state.left, state.right].filter((one) => one !== "").map(Number);
+    fill(list, sides.length ? sideBySide(rows, scores, [...new Set(sides)]) : matrix(rows, versions, scores));
+  };
   fill(node,
     el("div", { class: "controls" },
       choose("item-split", "Split ", splits.map((split) => [split, split]), state.split, "split"),
       choose("item-sort", "sorted by ", [["id", "id"], ["fails", "most failures"], ["first", "first pass"]], state.sort, "sort"),
       choose("item-broken", "broken by ", [["", "any"], ...from], state.broken, "broken"),
-      choose("item-fixed", "fixed by ", [["", "any"], ...from], state.fixed, "fixed")),
+      choose("item-fixed", "fixed by ", [["", "any"], ...from], state.fixed, "fixed"),
+      el("label", { for: "item-text" }, "containing "),
+      el("input", { id: "item-text", type: "search", value: state.text, oninput: (event) => { state.text = event.target.value; draw(); } }),
+      choose("item-left", "side by side ", [["", "no"], ...all], state.left, "left"),
+      choose("item-right", "and ", [["", "none"], ...all], state.right, "right")),
     el("ul", { class: "legend" }, ["pass", "part", "fail", "missing", "unseen"].map((kind) =>
       el("li", {}, el("span", { class: `cell ${kind}`, "aria-hidden": "true" }, GLYPHS[kind]), { part: "in part", missing: "no reply", unseen: "not rolled out" }[kind] || kind))),
-    matrix(filtered(scores, versions), versions, scores));
+    list);
+  draw();
 }
 
 const GLYPHS = { pass: "●", part: "◐", fail: "○", missing: "?", unseen: "·" };

@@ -49,6 +49,7 @@ function showNow() {
       state.process.command ? [el("p", { class: "note" }, state.process.command.join(" "),
         state.process.exit === null ? "" : ` ended with exit code ${state.process.exit}`),
       el("pre", {}, state.process.lines.join("\n").trim() || " ")] : null));
+  for (const box of byId("tail").querySelectorAll("pre")) box.scrollTop = box.scrollHeight; // the newest in sight
 }
 
 // Unknown is said, and nothing was paid where no call was made.

@@ -17,16 +17,24 @@ function learnt(newest) {
   return [
     el("ol", { class: "learnt" }, shown.map((version) => {
       const gain = gainOf(version);
-      const first = (version.edits.map(edit).find((one) => one && one.content) || {}).content || "";
-      const line = first.trim().split("\n").find((text) => !text.startsWith("<!--")) || "";
+      const lines = version.edits.map(edit).filter((one) => one && one.content).map(gist);
       return el("li", {},
         link(`#/skill/v${version.version}`, `v${version.version}`),
         el("span", { class: "gain" }, gain === null ? "" : signed(gain)),
-        el("span", { class: "what" }, said(line.slice(0, 160) + (line.length > 160 ? "…" : "")), " ",
-          el("small", {}, `${some(version.edits.length, "edit")}, +${version.lines_added} −${version.lines_removed} lines`)));
+        el("span", { class: "what" }, said(lines[0] || ""), " ",
+          el("small", {}, `${some(version.edits.length, "edit")}, +${version.lines_added} −${version.lines_removed} lines`),
+          lines.length > 1 ? el("ul", {}, lines.slice(1, 6).map((line) => el("li", {}, said(line)))) : null));
     })),
     newest.length > shown.length ? el("p", {}, link("#/skill", `All ${newest.length} versions`)) : null,
   ];
+}
+
+// An edit in a line: a rule's first line, a worked example by its question and answer.
+function gist({ content, kind }) {
+  const lines = content.trim().split("\n").filter((text) => text && !text.startsWith("<!--"));
+  const asked = lines.find((text) => /^\s*(?:Question|질문):/.test(text));
+  const line = kind !== "rule" && asked ? `Example: ${asked.replace(/^\s*\S+\s*/, "")} → ${lines[lines.length - 1].replace(/^\s*\S+:\s*/, "")}` : lines[0] || "";
+  return line.slice(0, 160) + (line.length > 160 ? "…" : "");
 }
 
 function trustList(rows) {

@@ -52,3 +52,53 @@ function spoken(found) {
   const [sent, reply] = found; // one plain turn
   return { answer: book.strings[reply].trim(), ending: "answered", turns: [[sent, reply, "stop"]] };
 }
+
+// What was asked of an item, what is expected, what two versions answered.
+const QUESTION_CHARS = 240;
+
+// The question as the target was sent it: the last line so called, else the end of the text.
+function questionOf(item, scores) {
+  for (const { scored, row } of scores.get(item).values()) {
+    const found = book.trajectories[scored.trajectory[row]];
+    if (!found) continue;
+    const sent = book.strings[spoken(found).turns[0][0]];
+    const named = [...sent.matchAll(/^\s*(?:Question|질문|Task):\s*(.+)$/gm)].pop();
+    const text = named ? named[1] : sent.slice(-QUESTION_CHARS);
+    return text.length > QUESTION_CHARS ? `${text.slice(0, QUESTION_CHARS)}…` : text;
+  }
+  return "";
+}
+
+function expectedOf(item) {
+  const text = book.items.expected[item];
+  return text === null || text === undefined ? "" : book.strings[text];
+}
+
+function answerOf(found) {
+  if (!found) return null;
+  const trajectory = book.trajectories[found.scored.trajectory[found.row]];
+  return trajectory ? spoken(trajectory).answer : null;
+}
+
+// Whether an item's name, question, expected answer or any answer holds a text.
+function holds(item, scores, wanted) {
+  const answers = [...scores.get(item).values()].map(answerOf);
+  return [itemName(item), questionOf(item, scores), expectedOf(item), ...answers]
+    .some((text) => text !== null && text.toLowerCase().includes(wanted));
+}
+
+function sideBySide(rows, scores, versions) {
+  const got = (version) => ({ name: `v${version}`, class: "got", key: (item) => keyOf(scores.get(item).get(version)),
+    show: (item) => {
+      const found = scores.get(item).get(version);
+      const text = answerOf(found);
+      return [cell(item, version, found), " ", text === null ? el("span", { class: "note" }, "not here") : said(text.slice(0, 400) || "(empty)")];
+    } });
+  return [el("p", { class: "note" }, `${some(rows.length, "item")}.`),
+    table("Side by side", [
+      { name: "item", key: itemName, show: (item) => link(`#/items/${item}`, said(itemName(item))) },
+      { name: "question", show: (item) => said(questionOf(item, scores)) },
+      { name: "expected", show: (item) => said(expectedOf(item)) },
+      ...versions.map(got),
+    ], rows, { class: "sides", size: 40 })];
+}

@@ -1,4 +1,4 @@
-// This run among others: where they part, and how they fare.
+// This run among others: where they diverge, and how they fare.
 const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
 
 function runs(node) {
@@ -11,7 +11,7 @@ function runs(node) {
   const chosen = new Set(book.runs.slice(0, 6).map((run) => run.name));
   const drawing = el("div");
   const draw = () => fill(drawing, overlay(book.runs.filter((run) => chosen.has(run.name))), differences(book.runs.filter((run) => chosen.has(run.name))));
-  fill(node, el("h3", {}, "Where they part"), tree(), el("h3", {}, "Compared"),
+  fill(node, el("h3", {}, "Where runs diverge"), tree(), el("h3", {}, "Compared"),
     table("Runs", [
       { name: "run", key: (run) => run.name, show: (run) => el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
         if (event.target.checked) chosen.add(run.name); else chosen.delete(run.name);
