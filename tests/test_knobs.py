@@ -75,7 +75,7 @@ METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
 # What the prompted optimizer alone is told.
 PROMPTED: Mapping[str, Any] = {
     "reflect.minibatch_size": 2,
-    "reflect.failure_only": True,
+    "reflect.success": "never",
     "reflect.show": ["prompt"],
     "reflect.trajectory_chars": 900,
     "skill_aware.enabled": True,
@@ -136,7 +136,7 @@ def test_another_seed_skill_is_another_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("knob", PROMPTED)
 def test_a_knob_of_the_prompted_optimizer_reaches_it(knob: str) -> None:
-    assert llm_options(params({knob: PROMPTED[knob]})) != llm_options(params({}))
+    assert llm_options(params({knob: PROMPTED[knob]}), "toy") != llm_options(params({}), "toy")
 
 
 def test_every_knob_of_the_method_is_listed_here() -> None:

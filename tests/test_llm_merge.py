@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from skilltrail.optimizers.protocol import Answer
 from skilltrail.skill.edit import Edit, Patch
 
 A = Edit("append", content="- Give dates alone.", items=("a",), id="5.0")
-B = Edit("append", content="- Give the dates alone", items=("b",), id="6.0")
+B = Edit("append", content="- Give dates alone, in full.", items=("b",), id="6.0")
 C = Edit("delete", target="- Explain your answer.", items=("a", "c"), id="6.1")
 PATCHES = (
     Patch("failure", ("a",), (A,), id="p5"),
@@ -43,6 +44,13 @@ def test_a_merge_that_drops_all_is_named_asked_again_and_joined_by_rule() -> Non
     assert len(model.requests) == 2
     assert [r.message.partition(":")[0] for r in answer.rejected] == ["merge_dropped_all"] * 2
     assert answer.rule == "concat/1"
+    assert [edit.parents for edit in answer.value] == [("5.0",), ("6.0",), ("6.1",)]
+
+
+def test_the_same_said_twice_is_one_edit_without_a_call() -> None:
+    again = Edit("append", content="* Give the dates alone", items=("b",), id="6.0")
+    answer, model = merge([], [PATCHES[0], Patch("failure", ("b",), (again, C), id="p6")])
+    assert (answer.rule, model.requests) == ("disjoint/1", [])
     assert [edit.parents for edit in answer.value] == [("5.0", "6.0"), ("6.1",)]
     assert answer.value[0].items == ("a", "b")
 
@@ -77,10 +85,38 @@ def test_what_was_merged_before_is_not_merged_again() -> None:
     assert merge([], [once])[0].rule == "single/1"
 
 
+def test_patches_that_do_not_touch_each_other_are_joined_without_a_call() -> None:
+    other = Edit("replace", target="- Answer briefly.", content="- Name the unit.", id="7.0")
+    shown = [
+        Edit("append", content="Q: when\nA: 3 May", id=f"8.{n}", kind="example", items=(item,))
+        for n, item in enumerate("bc")
+    ]
+    apart = [
+        PATCHES[0],
+        Patch("failure", ("b",), (C, other)),
+        Patch("failure", ("b",), (shown[0],)),
+    ]
+    answer, model = merge([], apart)
+    assert (answer.rule, model.requests) == ("disjoint/1", [])
+    assert [edit.parents for edit in answer.value] == [("5.0",), ("6.1",), ("7.0",), ("8.0",)]
+    same_lines = Patch(
+        "failure", ("c",), (Edit("replace", target=C.target, content="x", id="9.0"),)
+    )
+    other_words = Edit("append", content="- Give the dates alone, never a sentence.", id="6.5")
+    for touching in (
+        [PATCHES[0], Patch("failure", ("b",), (other_words,))],
+        [apart[1], same_lines],
+        [apart[2], Patch("failure", ("b",), (replace(shown[0], content="Q: day\nA: 3 May"),))],
+    ):
+        _, model = merge([{"edits": [merged("- Dates stand.", "5.0")]}] * 2, touching)
+        assert model.requests
+
+
 def test_failures_successes_and_both_have_their_own_prompts() -> None:
     success = Patch("success", ("b",), (B, C), id="p6")
     told = []
-    for patches in (PATCHES, [success], [PATCHES[0], success]):
+    lost = Patch("success", ("a",), (A,), id="p5")
+    for patches in (PATCHES, [lost, success], [PATCHES[0], success]):
         _, model = merge([{"edits": [merged("- Dates stand alone.", "6.0")]}], patches)
         told.append(model.requests[0].system.split("\n")[0])
     assert len(set(told)) == 3
@@ -94,7 +130,7 @@ def test_suggestions_are_merged_in_words() -> None:
     said = {"suggestions": [{"content": "Say less, then more.", "parents": ["5.0", "5.1"]}]}
     answer, _ = merge(
         [said],
-        [Patch("failure", ("a",), tuple(suggestions))],
+        [Patch("failure", ("a",), (one,)) for one in suggestions],
         update_mode="rewrite_from_suggestions",
     )
     assert [(e.op, e.parents) for e in answer.value] == [("suggest", ("5.0", "5.1"))]

@@ -43,7 +43,7 @@ def test_a_real_model_as_the_optimizer_gives_a_finished_and_verified_run(
             items=2,
             batch_size=2,
             optimizer=role | sampled,
-            reflect={"trajectory_chars": 300, "failure_only": True, "show": ["reference"]},
+            reflect={"trajectory_chars": 300, "success": "never", "show": ["reference"]},
         )
         run_stages(tmp_path, monkeypatch)
     lines = (tmp_path / "skills/events.jsonl").read_text("utf-8").splitlines()

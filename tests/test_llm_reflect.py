@@ -23,8 +23,8 @@ from llm_script import (
 from skilltrail.models.backends.replay import RecordedCalls
 from skilltrail.models.errors import TooLong, Transient, UnseenRequest
 from skilltrail.models.protocol import Reply, Request
-from skilltrail.optimizers.llm.reflecting import minibatches
-from skilltrail.optimizers.protocol import Answer, StepRecord
+from skilltrail.optimizers.llm.batching import minibatches
+from skilltrail.optimizers.protocol import Answer, Observation, StepRecord
 from skilltrail.params.model_options import StageOptions
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
 
@@ -55,7 +55,8 @@ def ids_in(request: Request) -> list[str]:
 
 def test_a_small_score_is_a_failure_by_threshold() -> None:
     seen = [observation("a", 0.05), observation("b", 0.95)]
-    found = minibatches(seen, threshold=0.5, size=8, failure_only=False)
+    view = step_view(seen, success_threshold=0.5)
+    found = minibatches(view, size=8, success="always")
     assert [(batch.source, batch.ids) for batch in found] == [
         ("failure", ("a",)),
         ("success", ("b",)),
@@ -68,9 +69,42 @@ def test_minibatches_keep_the_batch_order_and_put_failures_first() -> None:
     assert [ids_in(request) for request in model.requests] == [["e", "c"], ["b"], ["d", "a"]]
 
 
-def test_failure_only_leaves_the_success_analyst_out() -> None:
+def of_type(seen: Observation, type: str) -> Observation:
+    return replace(seen, item=replace(seen.item, task_type=type))
+
+
+def test_failures_are_grouped_by_task_type_and_reason_and_none_stands_alone() -> None:
+    seen = [
+        of_type(observation(id, reason=reason), type)
+        for id, type, reason in (
+            ("a", "date", "wrong"), ("b", "name", "wrong"), ("c", "date", "echo"),
+            ("d", "date", "wrong"), ("e", "name", "wrong"),
+        )
+    ]  # fmt: skip
+    found = minibatches(step_view(seen), size=4, success="auto")
+    assert [batch.ids for batch in found] == [("a", "d", "b"), ("e", "c")]
+
+
+def test_auto_asks_about_unstable_items_and_types_that_mostly_fail() -> None:
+    long = "one two three four five six seven eight"
+    lost = [of_type(observation(f"f{n}"), "date") for n in range(2)]
+    won = [of_type(observation(f"d{n}", 1, task=f"{long} {n}"), "date") for n in range(2)]
+    safe = [of_type(observation(f"n{n}", 1), "name") for n in range(3)]
+    earlier = {"n2": of_type(observation("n2", 0), "name")}
+    view = step_view([*lost, *won, *safe], earlier=earlier)
+
+    def asked(**changes: Any) -> list[str]:
+        batches = minibatches(replace(view, **changes), size=8, success="auto")
+        return [id for batch in batches if batch.source == "success" for id in batch.ids]
+
+    assert asked() == ["n2", "d0", "d1"]
+    assert asked(skill=f"# S\n{long} 0\n{long} 1\n") == []
+    assert asked(observations=tuple(safe), earlier={}) == []
+
+
+def test_never_leaves_the_success_analyst_out() -> None:
     seen = [observation("a", 0), observation("b", 1)]
-    _, model = reflect([NOTHING], seen, failure_only=True)
+    _, model = reflect([NOTHING], seen, success="never")
     assert len(model.requests) == 1
 
 

@@ -70,7 +70,7 @@ def complaint(tmp_path: Path, text: str) -> str:
 # Knobs that the shipped file leaves out, since few need them: `-S +target.retry.attempts=2`.
 RARE = re.compile(
     r"(target|optimizer|judge)\.(api|omit|thinking|region|abilities|connect_timeout_s|replays"
-    r"|(retry|budget|price|azure|exec|stages)\..*)|envs\..*"
+    r"|(retry|budget|price|azure|exec|handoff|stages)\..*)|envs\..*"
 )
 
 

@@ -20,15 +20,15 @@ async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
     """
     params = run.params
     pairs: tuple[Pair, ...] = ()
-    if epoch >= 2 and (params.slow_update.enabled or params.meta_skill.enabled):
+    if epoch >= 2 and (params.has_slow_update or params.has_meta_skill):
         pairs = await compare_epochs(run, state, epoch)
-        if params.slow_update.enabled and pairs:
+        if params.has_slow_update and pairs:
             state = await slow_update(run, state, epoch_view(run, state, epoch, pairs))
             yield state
     if params.compaction:
         state = await compact(run, state, epoch_view(run, state, epoch, pairs))
         yield state
-    if params.meta_skill.enabled:
+    if params.has_meta_skill:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
         yield state
     run.history.flush()

@@ -166,4 +166,5 @@ def view_of(
         success_threshold=run.params.reflect.success_threshold,
         update_mode=run.params.update_mode,
         frozen=run.params.skill.frozen,
+        earlier=state.earlier,
     )

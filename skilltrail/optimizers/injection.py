@@ -10,6 +10,7 @@ every later task, so it is refused, whoever proposes it.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import zip_longest
@@ -22,6 +23,11 @@ from skilltrail.skill.risks import plain
 _TRAILING = ".,;:!?*_"
 _SHOWN_CHARS = 80
 _SHOWN_CODES = 5
+_FILE = r"(?!/)(?!~)[\w./-]+"
+_PYTHON = re.compile(
+    rf"python3?\s+(?:{_FILE}\.py|-m\s+(?:unittest|pytest|py_compile|json\.tool)\b[\w\s./=-]*)"
+)
+_SHELL = re.compile(rf"{_PYTHON.pattern}|(?:ba|z|da|k)?sh\s+{_FILE}\.sh|node\s+{_FILE}\.js")
 
 
 class TaskText:
@@ -38,11 +44,11 @@ class TaskText:
         return plain("\n".join(self._texts)).casefold()
 
 
-def foreign_text(content: str, tasks: TaskText) -> str | None:
-    """Return why `content` is refused, or None."""
+def foreign_text(content: str, tasks: TaskText, agent: tuple[str, ...] = ()) -> str | None:
+    """Return why `content` is refused, or None; `agent` is what the agent can do."""
     shown = plain(content)
     for code, found in _finds(shown):
-        if found not in tasks:
+        if found not in tasks and not (code == "shell_command" and may_run(found, agent)):
             return f"{code}: {_quoted(found)} does not stand in the tasks"
     if codes := unseen_codes(content.replace("\r\n", "\n")):
         return f"invisible: the text holds {', '.join(codes[:_SHOWN_CODES])}, which nobody sees"
@@ -53,6 +59,24 @@ def foreign_text(content: str, tasks: TaskText) -> str | None:
         if line != safe and line.strip() not in tasks:
             return "credential: the text holds what looks like a password, key or token"
     return None
+
+
+def may_run(command: str, agent: tuple[str, ...]) -> bool:
+    """Return whether an agent that can do `agent` may be told this command.
+
+    Programs of its own work folder and their tests; nothing that fetches, installs, deletes,
+    raises rights, reaches another place or carries a program in its words.
+    """
+    if not {"python", "shell"} & set(agent) or ".." in command:
+        return False
+    allowed = _PYTHON if "shell" not in agent else _SHELL
+    return allowed.fullmatch(command) is not None
+
+
+def procedures(content: str, tasks: TaskText, agent: tuple[str, ...]) -> list[str]:
+    """Return the commands in `content` that pass only because of what the agent can do."""
+    found = [text for code, text in _finds(plain(content)) if code == "shell_command"]
+    return [text for text in found if text not in tasks and may_run(text, agent)]
 
 
 def _finds(text: str) -> Iterator[tuple[str, str]]:

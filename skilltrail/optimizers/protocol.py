@@ -75,6 +75,7 @@ class StepView:
         observations: this step's train rollouts, in batch order.
         pool: latest observation of every train item rolled out so far, by item id; an item's
             observation may belong to an earlier skill.
+        earlier: the latest observation of an item with another skill than that in `pool`.
         history: finished steps of this run, oldest first.
         meta_skill: the optimizer-side memory, "" when there is none.
         max_skill_tokens: hard limit of the document's size; None = none.
@@ -96,6 +97,7 @@ class StepView:
     success_threshold: float = 1.0
     update_mode: str = "patch"
     frozen: bool = True
+    earlier: Mapping[str, Observation] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

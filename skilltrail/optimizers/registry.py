@@ -7,9 +7,11 @@ from functools import partial
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.client.budget import Account
 from skilltrail.models.client.facts import Facts
+from skilltrail.optimizers.failure_types import domain_of
 from skilltrail.optimizers.llm.ask import Counter
 from skilltrail.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
 from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, STAGES, LlmOptions
+from skilltrail.optimizers.llm.setting import Setting
 from skilltrail.optimizers.protocol import Optimizer
 from skilltrail.optimizers.rules import RulesOptimizer
 from skilltrail.params.fields import Optimizer as OptimizerOptions
@@ -41,7 +43,7 @@ def open_optimizer(
     if opener is None:
         own = Account() if account is None else account
         opener = partial(open_optimizer_model, account=own)
-    return open_llm(role, llm_options(params), facts, env.name, count, opener)
+    return open_llm(role, llm_options(params, env.name), facts, env.name, count, opener)
 
 
 def context_of(role: OptimizerOptions) -> int:
@@ -51,12 +53,12 @@ def context_of(role: OptimizerOptions) -> int:
     return role.n_ctx if role.backend in EMBEDDED_BACKENDS else CONTEXT_TOKENS
 
 
-def llm_options(params: Params) -> LlmOptions:
+def llm_options(params: Params, env: str) -> LlmOptions:
     """Return what params tell a prompted optimizer, apart from its models."""
     role, reflect, aware = params.optimizer, params.reflect, params.skill_aware
     return LlmOptions(
         minibatch_size=reflect.minibatch_size,
-        failure_only=reflect.failure_only,
+        success=reflect.success,
         workers=role.workers if role.workers else DEFAULT_WORKERS,
         show=reflect.show,
         trajectory_chars=reflect.trajectory_chars,
@@ -65,4 +67,5 @@ def llm_options(params: Params) -> LlmOptions:
         notes_from=aware.source,
         max_tokens=role.max_tokens,
         stages={stage: getattr(role.stages, stage) for stage in STAGES},
+        setting=Setting(params.target, domain_of(env)),
     )

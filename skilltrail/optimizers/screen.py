@@ -18,7 +18,7 @@ from functools import lru_cache
 from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.optimizers.injection import TaskText, foreign_text
+from skilltrail.optimizers.injection import TaskText, foreign_text, procedures
 from skilltrail.optimizers.leakage import TrainTexts, quoted
 from skilltrail.optimizers.protocol import Observation, StepView
 from skilltrail.skill.document import split_lines
@@ -42,33 +42,39 @@ class Screen:
         skill: the current skill document.
         tasks: the text of the tasks: items' inputs and the first prompt of each rollout.
         train: the train items seen so far.
+        agent: what the agent can do; commands of that kind may be told it.
     """
 
     skill: str
     tasks: TaskText
     train: TrainTexts
+    agent: tuple[str, ...] = ()
 
     @staticmethod
     def of(
-        skill: str, observations: Iterable[Observation], items: Iterable[Item] = ()
+        skill: str,
+        observations: Iterable[Observation],
+        items: Iterable[Item] = (),
+        agent: tuple[str, ...] = (),
     ) -> Screen:
         """Return the screen of a step; `items` are train items seen before it."""
         seen = list(observations)
         texts = [text for o in seen for text in texts_in(o.item.input)]
         texts += [text for o in seen for text in _first_prompt(o.trajectory)]
         train = {item.id: item for item in (*items, *(o.item for o in seen))}
-        return Screen(skill, TaskText([skill, *texts]), TrainTexts(train.values()))
+        return Screen(skill, TaskText([skill, *texts]), TrainTexts(train.values()), agent)
 
     @staticmethod
-    def of_step(view: StepView) -> Screen:
+    def of_step(view: StepView, agent: tuple[str, ...] = ()) -> Screen:
         """Return the screen of a step's view."""
-        return Screen.of(view.skill, view.observations, [o.item for o in view.pool.values()])
+        items = [o.item for o in view.pool.values()]
+        return Screen.of(view.skill, view.observations, items, agent)
 
     def refusal(self, edit: Edit) -> str | None:
         """Return why an edit is refused ("code: sentence"), or None when it may pass."""
         if not edit.content.strip():
             return None
-        foreign = foreign_text(edit.content, self.tasks)
+        foreign = foreign_text(edit.content, self.tasks, self.agent)
         if foreign is not None:
             return foreign
         if not (edit.kind == "example" and edit.items):
@@ -82,10 +88,18 @@ class Screen:
 
         `examples` True lets it quote train items.
         """
-        foreign = foreign_text(text, self.tasks)
+        foreign = foreign_text(text, self.tasks, self.agent)
         if foreign is not None or examples:
             return foreign
         return self.train.copied(text, self.skill)
+
+    def procedures(self, edits: Iterable[Edit]) -> list[str]:
+        """Return the commands that pass only because of what the agent can do."""
+        return [
+            found
+            for edit in edits
+            for found in procedures(edit.content, self.tasks, self.agent)
+        ]
 
 
 def repetition(edit: Edit, skill: str) -> str | None:

@@ -80,7 +80,12 @@ class Reflect:
         1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
     )
     minibatch_size: int = knob(8, "Trajectories per analyst call.", low=1)
-    failure_only: bool = knob(False, "Ask no analyst about successes.")
+    success: str = knob(
+        "auto",
+        "Which successes analysts are asked about; auto = unstable items, and task types that "
+        "fail as often as they succeed.",
+        choices=("auto", "always", "never"),
+    )
     show: tuple[str, ...] = knob(
         ("prompt", "trace", "reference"), "Of prompt, trace, preview, reference.", choices=SHOWN
     )
@@ -124,7 +129,11 @@ class JudgeOptions(RoleOptions):
 class SlowUpdate:
     """At the end of an epoch, from the second: guidance in a protected region (momentum)."""
 
-    enabled: bool = knob(False, "Compare epochs and write guidance.")
+    enabled: bool | None = knob(
+        None,
+        "Compare epochs and write guidance; auto = where the optimizer is a model.",
+        auto=True,
+    )
     samples: int = knob(20, "Train items compared.", low=1)
     mode: str = knob(
         "gated", "`force` keeps the guidance whatever its scores.", choices=("gated", "force")
@@ -140,8 +149,11 @@ class SlowUpdate:
 
 @dataclass(frozen=True)
 class MetaSkill:
-    enabled: bool = knob(
-        False, "Keep an optimizer-side memory, written at the end of each epoch."
+    enabled: bool | None = knob(
+        None,
+        "Keep an optimizer-side memory, written at the end of each epoch; auto = where the "
+        "optimizer is a model.",
+        auto=True,
     )
 
 
@@ -250,6 +262,18 @@ class Params:
     )
     env_params: Any = derived(lambda: None)
     origins: Mapping[str, str] = derived(dict)
+
+    @property
+    def has_slow_update(self) -> bool:
+        """Whether guidance is written between epochs."""
+        enabled = self.slow_update.enabled
+        return self.optimizer.backend != "rules" if enabled is None else enabled
+
+    @property
+    def has_meta_skill(self) -> bool:
+        """Whether the optimizer keeps a memory."""
+        enabled = self.meta_skill.enabled
+        return self.optimizer.backend != "rules" if enabled is None else enabled
 
 
 def seed_skill_path(params: Params) -> str:

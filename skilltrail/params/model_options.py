@@ -19,7 +19,7 @@ SETTINGS = ("max_tokens", "temperature", "top_p", "stop", "seed", "effort")
 HTTP_BACKENDS = ("openai", "azure", "anthropic", "vllm", "minimax")
 HARNESS_BACKENDS = ("codex_exec", "claude_exec", "exec")
 EMBEDDED_BACKENDS = ("local", "openvino")
-BACKENDS = (*EMBEDDED_BACKENDS, *HTTP_BACKENDS, *HARNESS_BACKENDS, "replay")
+BACKENDS = (*EMBEDDED_BACKENDS, *HTTP_BACKENDS, *HARNESS_BACKENDS, "handoff", "replay")
 ABILITIES = ("schema", "tools", "vision")
 APIS = ("auto", "chat", "responses", "completions")
 STYLES = ("completion", "chat")
@@ -119,6 +119,18 @@ class ExecOptions:
 
 
 @dataclass(frozen=True)
+class HandoffOptions:
+    """Answers by hand; see docs/models/handoff.md."""
+
+    folder: str = operational(
+        ".skilltrail/handoff", "Where requests are written and answers are read."
+    )
+    wait_s: float | None = operational(
+        None, "Longest wait for an answer, then exit 75; null = as long as it takes.", low=0
+    )
+
+
+@dataclass(frozen=True)
 class StageOptions:
     """What one optimizer stage does differently; null = as the optimizer does."""
 
@@ -188,6 +200,7 @@ class RoleOptions:
     price: PriceOptions = PriceOptions()
     azure: AzureOptions = AzureOptions()
     exec: ExecOptions = ExecOptions()
+    handoff: HandoffOptions = HandoffOptions()
     stages: StagesOptions = StagesOptions()
 
     def check(self, role: str) -> None:

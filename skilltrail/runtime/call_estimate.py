@@ -98,10 +98,10 @@ def _of_the_loop(params: Params, size: Size) -> list[Calls]:
         Calls("train rollouts", "target", least, all_train, all_train),
         _gates("gate", steps, gate),
     ]
-    if params.slow_update.enabled or params.meta_skill.enabled:
+    if params.has_slow_update or params.has_meta_skill:
         most = boundaries * (compared + extra)
         rows.append(Calls("comparison", "target", 0, boundaries * compared, most))
-    if params.slow_update.enabled:
+    if params.has_slow_update:
         rows.append(_gates("slow update", boundaries, gate))
     if params.compaction:
         rows.append(_gates("compaction", params.epochs, gate))
@@ -153,7 +153,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
     steps, boundaries = steps_of(params, size.train), params.epochs - 1
     pooled = min(size.train, params.batch_size * params.accumulation)
     analysts = math.ceil(pooled / params.reflect.minibatch_size)
-    if not params.reflect.failure_only and pooled > 1:
+    if params.reflect.success != "never" and pooled > 1:
         analysts += 1  # both sides may have a minibatch that is not full
     merges = 1 + max(
         _merges(failed, params.merge_batch_size)
@@ -163,7 +163,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
     mode, schedule = params.update_mode, params.lr_schedule
     whole, rewritten = mode == "full_rewrite_minibatch", mode == "rewrite_from_suggestions"
     notes = params.skill_aware.enabled and params.skill_aware.consolidate_over > 0
-    sure = 0 if params.reflect.failure_only or params.patience else 1
+    sure = 1 if params.reflect.success == "always" and not params.patience else 0
     asked = (  # phase, fewest, how often, most calls of one question
         ("reflect", sure * steps, steps * analysts, _SHRUNK),
         ("merge", 0, steps * merges, _ASKED_TWICE),
@@ -176,8 +176,8 @@ def _questions(params: Params, size: Size) -> list[Calls]:
             _ASKED_TWICE,
         ),
         ("consolidate", 0, steps * notes, _ASKED_TWICE),
-        ("slow update", 0, boundaries * params.slow_update.enabled, _SHRUNK),
-        ("meta skill", 0, params.epochs * params.meta_skill.enabled, _SHRUNK),
+        ("slow update", 0, boundaries * params.has_slow_update, _SHRUNK),
+        ("meta skill", 0, params.epochs * params.has_meta_skill, _SHRUNK),
         ("compaction", 0, params.epochs * params.compaction, _ASKED_TWICE),
     )
     return [

@@ -184,7 +184,7 @@ def _partly(document: Document, target: str, first: int, last: int) -> Refused:
         (number, _), end = free[0]
         return Refused(
             EditStatus.NOT_FOUND,
-            "mid_line: the target is only part of its lines; name whole lines, or set inline"
+            "mid_line: the target is only part of its lines; name whole lines"
             f" for text within one; line {number + 1} is {clipped(document.lines[number])}",
             range(number + 1, end + 2),
         )

@@ -41,7 +41,7 @@ class RefusingModel:
     ) -> None:
         self.identity = identity_here(role, options) if identity is None else identity
         self.style, self.abilities = style_of(options), abilities_of(options)
-        if options.backend == "local":
+        if options.backend in ("local", "handoff"):
             self.abilities = frozenset({"schema"})
         elif options.backend == "replay":
             named = ("schema", "tools", "vision")
@@ -62,7 +62,7 @@ def identity_here(role: str, options: RoleOptions) -> Mapping[str, Any]:
     Raises:
         SkilltrailError: it is known by its file, which is not here.
     """
-    if options.backend in EMBEDDED_BACKENDS:
+    if options.backend in (*EMBEDDED_BACKENDS, "handoff"):
         return open_model(role, options).identity
     return identity_of(options)
 

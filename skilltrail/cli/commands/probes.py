@@ -14,12 +14,13 @@ from skilltrail.params.model_options import EMBEDDED_BACKENDS
 def probe_checks(params: Params) -> list[Check]:
     """Return a check of each role that has a model, made by one real call.
 
-    The embedded model is checked by its file, and a replay makes no call: neither is probed.
+    The embedded model is checked by its file; a replay makes no call and a handoff none that a
+    check should wait for: none of them is probed.
     """
     asked = {
         role: options
         for role, options in roles_of(params).items()
-        if options.backend not in (*EMBEDDED_BACKENDS, "rules", "replay")
+        if options.backend not in (*EMBEDDED_BACKENDS, "rules", "handoff", "replay")
     }
 
     async def all_of_them() -> list[ProbeResult]:

@@ -90,7 +90,7 @@ def price_of(role: str, options: RoleOptions) -> Price | None:
         return Price.of(own.input, own.output, own.cached, own.written)
     if own != PriceOptions():
         raise ParamError(f"{role}.price", "incomplete", "Set both `input` and `output`")
-    if options.backend in (*EMBEDDED_BACKENDS, "replay"):
+    if options.backend in (*EMBEDDED_BACKENDS, "handoff", "replay"):
         return FREE
     if options.base_url is not None:
         return None

@@ -19,7 +19,7 @@ from skilltrail.models.client.facts import Facts
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.prompts import Prompt, Prompts
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_reply
 from skilltrail.optimizers.llm.shown.room import request_tokens
@@ -69,6 +69,10 @@ class Asker:
     options: LlmOptions
     prompts: Prompts
     count: Counter
+
+    def fill(self, name: str, values: Mapping[str, str]) -> Prompt:
+        """Return a prompt with its values and with what every question is told."""
+        return self.prompts.fill(name, {"setting": self.options.setting.text(), **values})
 
     async def ask(self, question: Question[T]) -> Asked[T]:
         """Return the answer.

@@ -34,13 +34,13 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
         "count": str(len(edits)),
         "chosen": str(chosen),
         "last": str(len(edits) - 1),
-        "proposals": proposals_text(edits, numbered=True),
+        "proposals": proposals_text(edits, numbered=True, failed=failed_items(view)),
     }
     asked = await asker.ask(
         Question(
             stage="rank",
             options="rank",
-            prompt=asker.prompts.fill(f"rank_{kind}", values),
+            prompt=asker.fill(f"rank_{kind}", values),
             schema="ranking",
             read=lambda found: _read_order(found, len(edits), chosen),
             otherwise="ranked by support",
@@ -59,10 +59,7 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
     most = len(edits) if view.budget is None else min(view.budget, len(edits))
     if most == 0:
         return Answer(0, "there is nothing to apply", "scheduled/1")
-    failed = sum(
-        o.score.hard is not None and o.score.hard < view.success_threshold
-        for o in view.observations
-    )
+    failed = len(failed_items(view))
     values = {
         **step_state(view, asker.options.context_tokens),
         "count": str(len(edits)),
@@ -74,7 +71,7 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
         Question(
             stage="budget",
             options="lr",
-            prompt=asker.prompts.fill("budget", values),
+            prompt=asker.fill("budget", values),
             schema="budget",
             read=lambda found: _read_budget(found, most),
             otherwise="the scheduled budget holds",
@@ -85,6 +82,15 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
         return Answer(most, reason, "scheduled/1", asked.rejected, asked.reply)
     budget, reason = asked.value
     return Answer(budget, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def failed_items(view: StepView) -> frozenset[str]:
+    """Return the ids of the items that failed in this step."""
+    return frozenset(
+        o.item.id
+        for o in view.observations
+        if o.score.hard is not None and o.score.hard < view.success_threshold
+    )
 
 
 def _read_order(

@@ -23,14 +23,17 @@ Texts = tuple[str | None, str]  # the document (None = as it is), and the reason
 
 async def compact(asker: Asker, view: EpochView) -> Answer:
     """Return the shorter document, or None."""
-    ground = Ground(view.skill, view.max_skill_tokens, Screen.of(view.skill, ()), view.frozen)
+    ground = Ground(
+        view.skill,
+        view.max_skill_tokens,
+        Screen.of(view.skill, (), (), asker.options.setting.domain.agent),
+        view.frozen,
+    )
     asked = await asker.ask(
         Question(
             stage="compact",
             options="rewrite",
-            prompt=asker.prompts.fill(
-                "compact", epoch_state(view, asker.options.context_tokens)
-            ),
+            prompt=asker.fill("compact", epoch_state(view, asker.options.context_tokens)),
             schema="shorter_document",
             read=lambda found: _read(found, ground),
             otherwise="the document stays as it is",

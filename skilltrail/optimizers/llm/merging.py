@@ -4,7 +4,9 @@ The model names the parents of each merged edit; parents are checked, and suppor
 of distinct items behind them. A merge that gives nothing for something is an explicit
 `merge_dropped_all`, asked again once; then the group is joined by rule.
 
-    single/1           nothing to merge: the one edit, or a list that was merged before
+    single/1           nothing to merge: the edits of one patch
+    disjoint/1         patches that do not touch each other: all edits in order, the same
+                       said twice as one
     concat/1           all edits in order, those of the same sense joined
     most_supported/1   of whole documents, the one with most items behind it
 """
@@ -30,9 +32,12 @@ from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.reflecting import MODES
 from skilltrail.optimizers.llm.shown.past import sense_of, step_state
 from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.optimizers.screen import sense
+from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.fence import fenced
 
+_LIKE = 0.5  # share of the shorter edit's words that makes two edits alike
 _SCHEMAS = {
     "patch": "merged_patch",
     "suggest": "merged_suggestions",
@@ -45,9 +50,12 @@ async def merge(
 ) -> Answer:
     """Return the merged edits of one group."""
     offered = [edit for patch in patches for edit in patch.edits]
-    was_merged = len(patches) == 1 and all(edit.parents for edit in offered)
-    if len(offered) <= 1 or was_merged:
-        return Answer([_passed_on(edit) for edit in offered], "nothing to merge", "single/1")
+    if len(offered) <= 1 or sum(bool(patch.edits) for patch in patches) == 1:
+        edits, _ = joined(offered) if offered else ([], "")
+        return Answer(edits, "nothing to merge", "single/1")
+    if not touching([patch.edits for patch in patches]):
+        edits, _ = joined(offered)
+        return Answer(edits, "the patches do not touch each other", "disjoint/1")
     asked = await asker.ask(_question(asker, view, ground, patches, offered))
     if asked.value is None:
         edits, rule = joined(offered)
@@ -55,6 +63,36 @@ async def merge(
         return Answer(edits, reason, rule, asked.rejected, asked.reply)
     edits, reason = asked.value
     return Answer(edits, asked.because(reason), None, asked.rejected, asked.reply)
+
+
+def touching(groups: Sequence[Sequence[Edit]]) -> bool:
+    """Return whether edits of two groups meet: the same lines, or like words.
+
+    Whole documents always meet; of two worked examples those that show one item.
+    """
+    for at, group in enumerate(groups):
+        for other in (edit for later in groups[at + 1 :] for edit in later):
+            if any(_meet(edit, other) for edit in group):
+                return True
+    return False
+
+
+def _meet(one: Edit, other: Edit) -> bool:
+    if REWRITE in (one.op, other.op):
+        return True
+    if sense_of(one) == sense_of(other):
+        return False  # the same twice is one by rule
+    lines, others = (set(split_lines(edit.target)) - {""} for edit in (one, other))
+    if lines & others:
+        return True
+    if one.kind == other.kind == "example":
+        return bool(set(one.items) & set(other.items))
+    words, more = _words_of(one), _words_of(other)
+    return len(words & more) >= _LIKE * min(len(words), len(more)) and bool(words & more)
+
+
+def _words_of(edit: Edit) -> set[str]:
+    return {word for line in split_lines(edit.content) for word in sense(line)}
 
 
 def joined(offered: Sequence[Edit]) -> tuple[list[Edit], str]:
@@ -68,14 +106,22 @@ def joined(offered: Sequence[Edit]) -> tuple[list[Edit], str]:
     return [_of_parents(group[0], group) for group in groups.values()], "concat/1"
 
 
-def proposals_text(edits: Sequence[Edit], *, numbered: bool = False) -> str:
-    """Return edits as JSON lines, fenced; `numbered` counts them from 0, else by their ids."""
+def proposals_text(
+    edits: Sequence[Edit], *, numbered: bool = False, failed: frozenset[str] | None = None
+) -> str:
+    """Return edits as JSON lines, fenced; `numbered` counts them from 0, else by their ids.
+
+    `failed`: items that failed in this step, of which each edit's are counted.
+    """
     lines = []
     for number, edit in enumerate(edits):
         data: dict[str, Any] = {"number": number} if numbered else {"id": edit.id}
         data |= {"support": edit.support, "kind": edit.kind}
+        if failed is not None:
+            data["failed"] = len(failed & set(edit.items))
         if edit.op not in ("suggest", REWRITE):
-            data |= {"op": edit.op, "target": edit.target, "section": edit.section}
+            target = edit.target if edit.target else None
+            data |= {"op": edit.op, "target": target, "section": edit.section}
         data |= {"content": edit.content, "reason": edit.reason}
         lines.append(json.dumps(data, ensure_ascii=False))
     return fenced({"proposals": "\n".join(lines)})["proposals"]
@@ -100,7 +146,7 @@ def _question(
     return Question(
         stage="merge",
         options="merge",
-        prompt=asker.prompts.fill(f"merge_{side}_{suffix}", values),
+        prompt=asker.fill(f"merge_{side}_{suffix}", values),
         schema=_SCHEMAS[suffix],
         read=lambda found: _read(suffix, found, ground, by_id),
         otherwise="the proposals are joined by rule",

@@ -49,12 +49,17 @@ class LlmOptimizer:
         self._model_for = model_for
         self._types = failure_types_of(env)
         self._asker = Asker(model_for, facts, options, Prompts(env), count)
+        self._agent = options.setting.domain.agent
+
+    def _ground(self, view: StepView) -> Ground:
+        screen = Screen.of_step(view, self._agent)
+        return Ground(view.skill, view.max_skill_tokens, screen, view.frozen)
 
     async def reflect(self, view: StepView) -> Answer:
-        return await reflecting.reflect(self._asker, view, _ground(view), self._types)
+        return await reflecting.reflect(self._asker, view, self._ground(view), self._types)
 
     async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
-        return await merging.merge(self._asker, view, _ground(view), patches)
+        return await merging.merge(self._asker, view, self._ground(view), patches)
 
     async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
         return await choosing.choose_budget(self._asker, view, edits)
@@ -63,10 +68,10 @@ class LlmOptimizer:
         return await choosing.rank(self._asker, view, edits)
 
     async def rewrite(self, view: StepView, suggestions: Sequence[Edit]) -> Answer:
-        return await writing.rewrite(self._asker, view, _ground(view), suggestions)
+        return await writing.rewrite(self._asker, view, self._ground(view), suggestions)
 
     async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
-        return await writing.consolidate(self._asker, view, _ground(view), notes)
+        return await writing.consolidate(self._asker, view, self._ground(view), notes)
 
     async def guide(self, view: EpochView) -> Answer:
         return await writing.guide(self._asker, view)
@@ -83,7 +88,3 @@ class LlmOptimizer:
             if not any(model is other for other in closed):
                 closed.append(model)
                 await model.close()
-
-
-def _ground(view: StepView) -> Ground:
-    return Ground(view.skill, view.max_skill_tokens, Screen.of_step(view), view.frozen)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from skilltrail.optimizers.llm.setting import Setting
 from skilltrail.params.model_options import RoleOptions, StageOptions
 
 CONTEXT_TOKENS = 128_000  # taken where neither params nor the backend say
@@ -17,7 +18,7 @@ class LlmOptions:
 
     Attributes:
         minibatch_size: trajectories per analyst call, at least 1.
-        failure_only: True leaves the success analyst out.
+        success: which successes are asked about: `auto`, `always`, `never` (see `batching`).
         workers: analyst calls in flight at once; changes no result.
         show: what analysts see of a trajectory besides its turns, of the param `reflect.show`.
         trajectory_chars: most characters of one trajectory; None = what the context holds.
@@ -25,10 +26,11 @@ class LlmOptions:
         skill_aware: analysts tell defects of the skill from lapses in following it.
         notes_from: `both` analysts or `failure_only` may write notes on lapses.
         stages: what single stages do differently.
+        setting: what every question is told of target, domain and scorer.
     """
 
     minibatch_size: int = 8
-    failure_only: bool = False
+    success: str = "always"
     workers: int = 16
     show: tuple[str, ...] = ("prompt", "trace", "preview", "reference")
     trajectory_chars: int | None = None
@@ -37,6 +39,7 @@ class LlmOptions:
     notes_from: str = "both"
     max_tokens: int | None = None
     stages: Mapping[str, StageOptions] = field(default_factory=dict)
+    setting: Setting = field(default_factory=Setting)
 
     def max_tokens_of(self, stage: str) -> int | None:
         """Return the most tokens of a reply of this stage; None = the provider's default."""

@@ -1,6 +1,6 @@
 """Reflect: analysts look at minibatches of runs, failures apart from successes.
 
-One call per minibatch, in the batch's seeded order, several at once; patches come back in the
+One call per minibatch (`batching`), several at once; patches come back in the
 order of the minibatches, failures first.
 """
 
@@ -12,12 +12,16 @@ from typing import Any
 
 from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from skilltrail.optimizers.llm.ask import Asker
+from skilltrail.optimizers.llm.batching import Minibatch, minibatches
+from skilltrail.optimizers.llm.examples import example_text
 from skilltrail.optimizers.llm.parallel import in_parallel
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
+from skilltrail.optimizers.llm.reading.replies import asked_form
 from skilltrail.optimizers.llm.shown.fitting import fitted
+from skilltrail.optimizers.llm.shown.leaks import LEAKED_NOTE, leaks
 from skilltrail.optimizers.llm.shown.past import step_state
-from skilltrail.optimizers.llm.shown.runs import show_observation
+from skilltrail.optimizers.llm.shown.runs import Shown, show_observation
 from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
 from skilltrail.skill.edit import Patch
 from skilltrail.skill.fence import fenced
@@ -33,18 +37,6 @@ SHRINKS = 3  # how often a request that a model's context cannot hold is halved
 
 
 @dataclass(frozen=True)
-class Minibatch:
-    """The runs of one analyst. `source` is failure or success."""
-
-    source: str
-    seen: tuple[Observation, ...]
-
-    @property
-    def ids(self) -> tuple[str, ...]:
-        return tuple(o.item.id for o in self.seen)
-
-
-@dataclass(frozen=True)
 class Analysis:
     """What one analyst came to: a patch, or None, and the replies thrown away."""
 
@@ -52,31 +44,12 @@ class Analysis:
     rejected: tuple[RejectedReply, ...]
 
 
-def minibatches(
-    observations: Sequence[Observation], *, threshold: float, size: int, failure_only: bool
-) -> list[Minibatch]:
-    """Return the minibatches of a step: failures (hard below `threshold`), then successes."""
-    failed = [o for o in observations if o.score.hard is not None and o.score.hard < threshold]
-    passed = [o for o in observations if o.score.hard is not None and o.score.hard >= threshold]
-    sides = [("failure", failed)] + ([] if failure_only else [("success", passed)])
-    return [
-        Minibatch(source, tuple(side[at : at + size]))
-        for source, side in sides
-        for at in range(0, len(side), size)
-    ]
-
-
 async def reflect(
     asker: Asker, view: StepView, ground: Ground, types: Mapping[str, str]
 ) -> Answer:
     """Return the patches of the step."""
     options = asker.options
-    batches = minibatches(
-        view.observations,
-        threshold=view.success_threshold,
-        size=options.minibatch_size,
-        failure_only=options.failure_only,
-    )
+    batches = minibatches(view, size=options.minibatch_size, success=options.success)
     state = step_state(view, options.context_tokens)
 
     async def study(batch: Minibatch) -> Analysis:
@@ -129,13 +102,15 @@ def _patch(
     analyst: _Analyst, asked: Asked[Draft], draft: Draft, shown: Mapping[str, Any]
 ) -> Patch:
     repairs = {"repairs": list(asked.repairs)} if asked.repairs else {}
+    told = analyst.ground.screen.procedures(draft.edits)
+    procedures = {"procedures": told} if told else {}
     return Patch(
         source=analyst.batch.source,
         items=analyst.batch.ids,
         edits=draft.edits,
         reasoning=draft.reasoning,
         failure_types=draft.failure_types,
-        shown={**shown, **repairs},
+        shown={**shown, **repairs, **procedures},
         reply=asked.reply,
         notes=draft.notes,
     )
@@ -149,6 +124,11 @@ def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[
         **analyst.state,
         "count": str(len(batch.seen)),
         "trajectories": "",
+        "example": example_text(
+            analyst.asker.prompts,
+            f"_example_{batch.source}_{suffix}",
+            _narrowed(analyst, asked_form(schema)),
+        ),
         "skill_aware": _skill_aware(analyst),
     }
     if batch.source == "failure":
@@ -156,10 +136,15 @@ def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[
             f"- `{name}`" + (f": {means}" if means else "")
             for name, means in analyst.types.items()
         )
+
+    def show(seen: Observation, shown: Sequence[str], limit: int | None) -> Shown:
+        note = LEAKED_NOTE if leaks(seen, analyst.view.skill) else ""
+        return show_observation(seen, shown, limit, note)
+
     name = f"{batch.source}_{suffix}"
-    bare = analyst.asker.prompts.fill(name, values)
+    bare = analyst.asker.fill(name, values)
     texts, chars = fitted(
-        options, "analyst", f"{bare.system}\n{bare.user}", batch.seen, show_observation, shrink
+        options, "analyst", f"{bare.system}\n{bare.user}", batch.seen, show, shrink
     )
     runs = {f"run {n}": t.text for n, t in enumerate(texts, start=1)}
     values["trajectories"] = "\n\n".join(fenced(runs).values())
@@ -168,7 +153,7 @@ def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[
     return Question(
         stage="reflect",
         options="analyst",
-        prompt=analyst.asker.prompts.fill(name, values),
+        prompt=analyst.asker.fill(name, values),
         schema=schema,
         read=lambda found: read_analysis(analyst.assignment, found),
         otherwise="this minibatch gives no patch",

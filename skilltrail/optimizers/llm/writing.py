@@ -50,7 +50,7 @@ async def rewrite(
         Question(
             stage="rewrite",
             options="rewrite",
-            prompt=asker.prompts.fill("rewrite", values),
+            prompt=asker.fill("rewrite", values),
             schema="rewrite",
             read=lambda found: _checked(
                 found, "document", lambda text: document_faults(text, ground)
@@ -68,7 +68,7 @@ async def guide(asker: Asker, view: EpochView) -> Answer:
     """Return the text of the slow-update region, or None for no change."""
     if not any(pair.category in _CALLING for pair in view.pairs):
         return Answer(None, "nothing regressed or persists", "keep/1")
-    screen = screen_of_epoch(view)
+    screen = screen_of_epoch(view, asker.options.setting.domain.agent)
 
     def read(found: Mapping[str, Any]) -> Reading[Texts]:
         if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
@@ -89,7 +89,7 @@ async def remember(asker: Asker, view: EpochView) -> Answer:
     """Return the meta skill that later calls are told."""
     if not view.pairs and not view.history:
         return Answer(view.meta_skill, "there is nothing to learn from", "keep/1")
-    screen = screen_of_epoch(view)
+    screen = screen_of_epoch(view, asker.options.setting.domain.agent)
     asked, rejected = await _ask_of_epoch(
         asker,
         view,
@@ -118,7 +118,7 @@ async def consolidate(
         Question(
             stage="consolidate",
             options="merge",
-            prompt=asker.prompts.fill("consolidate", values),
+            prompt=asker.fill("consolidate", values),
             schema="reminders",
             read=lambda found: _read_reminders(found, notes, ground.screen),
             otherwise="reminders of the same sense are joined by rule",
@@ -135,10 +135,10 @@ async def consolidate(
     return Answer(fewer, asked.because(reason), None, asked.rejected, asked.reply)
 
 
-def screen_of_epoch(view: EpochView) -> Screen:
+def screen_of_epoch(view: EpochView, agent: tuple[str, ...] = ()) -> Screen:
     """Return the screen of an epoch's end, over the compared items."""
     seen = [o for pair in view.pairs for o in (pair.before, pair.after) if o is not None]
-    return Screen.of(view.skill, seen, [pair.item for pair in view.pairs])
+    return Screen.of(view.skill, seen, [pair.item for pair in view.pairs], agent)
 
 
 async def _ask_of_epoch(
@@ -159,7 +159,7 @@ async def _ask_of_epoch(
         question = Question(
             stage=stage,
             options=stage,
-            prompt=asker.prompts.fill(prompt, values),
+            prompt=asker.fill(prompt, values),
             schema=schema,
             read=read,
             otherwise=otherwise,
@@ -183,7 +183,7 @@ def _epoch_values(
         "categories": ", ".join(f"{name} {counts[name]}" for name in _CATEGORIES),
         "pairs": "",
     }
-    bare = asker.prompts.fill(prompt, values)
+    bare = asker.fill(prompt, values)
     fixed = f"{bare.system}\n{bare.user}"
     shown, _ = fitted(asker.options, stage, fixed, ordered, show_pair, shrink)
     texts = {f"task {n}": one.text for n, one in enumerate(shown, start=1)}

@@ -52,12 +52,18 @@ class Shown:
     cut: int
 
 
-def show_observation(seen: Observation, show: Sequence[str], limit: int | None) -> Shown:
-    """Return one train rollout as text of at most about `limit` characters; None = whole."""
+def show_observation(
+    seen: Observation, show: Sequence[str], limit: int | None, note: str = ""
+) -> Shown:
+    """Return one train rollout as text of at most about `limit` characters; None = whole.
+
+    `note` is a remark of ours that follows its scores.
+    """
     told = Told()
     turns = _turns(seen, show, told)
     side = None if limit is None else max(limit // _SIDE_SHARE, _LEAST_CHARS)
     head, head_cut = _bounded(_head(seen), side)
+    head = f"{head}\nnote: {note}" if note else head
     ends = [_bounded(part, side) for part in _ends(seen, show)]
     rest = None
     if limit is not None:
