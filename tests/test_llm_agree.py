@@ -33,8 +33,7 @@ from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.setting import Setting, size_of
 from skilltrail.optimizers.protocol import Pair
 from skilltrail.params.model_options import RoleOptions
-from skilltrail.skill.edit import Edit
-from skilltrail.skill.patch import Patch
+from skilltrail.skill.edit import Edit, Patch
 
 ENVS = sorted({*environment_names(), "_template"})
 MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")

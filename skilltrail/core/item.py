@@ -11,6 +11,7 @@ from typing import Any
 
 from skilltrail.core.canon import digest
 
+FEEDBACK = "feedback"  # in `extra`: what a person says of the item, for analysts alone
 SPLITS = ("train", "selection", "test")
 
 

@@ -28,6 +28,9 @@ NAMES: Mapping[str, tuple[str, ...]] = {
 }
 
 
+FEEDBACK_FILE = "feedback.jsonl"  # beside the items: what people say of them
+
+
 @dataclass(frozen=True)
 class Source:
     """The files that items come from.
@@ -123,7 +126,7 @@ def _items_file(root: Path, path: Path, param: str) -> Path:
 
 
 def _only_file(root: Path, folder: Path, purpose: str) -> Path:
-    files = [path for path in _visible(folder) if _is_items(path)]
+    files = [p for p in _visible(folder) if _is_items(p) and p.name != FEEDBACK_FILE]
     if not files:
         raise DataError(
             f"No file {purpose} in {shown(root, folder)}",

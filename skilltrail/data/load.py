@@ -17,7 +17,8 @@ from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import DataError, ParamError
-from skilltrail.core.item import Item
+from skilltrail.core.item import FEEDBACK, Item
+from skilltrail.data.feedback import feedback_file, with_feedback, with_words
 from skilltrail.data.find import Source, shown
 from skilltrail.data.read import read_records
 from skilltrail.data.record import Record
@@ -27,7 +28,8 @@ from skilltrail.envs.kit.fields import declares_empty
 from skilltrail.envs.protocol import BrokenItem, Environment, ScoredBy, Where
 
 _GROUP_CHARS = 200  # longer group values (whole contexts) are named by their digest
-_COMMON = ("group", "split", "empty_is_right", "is_impossible")  # fields of any environment
+# fields of any environment
+_COMMON = ("group", "split", "empty_is_right", "is_impossible", FEEDBACK)
 _SHOWN = 5  # items set apart that a message names; the count is always whole
 
 
@@ -130,7 +132,14 @@ def read_items(
         raise DataError("No item is left", found.told_apart(), remedy)
     if group_key:
         _group_by(group_key, found.items)
+    words = feedback_file(source, {one.item.id for one in found.items})
     refuse_repeated_ids(found.items)
+    found.items = [
+        replace(one, item=with_words(one.item, words[one.item.id]))
+        if one.item.id in words
+        else one
+        for one in found.items
+    ]
     return found
 
 
@@ -184,7 +193,7 @@ def _load(found: Reading, record: Record, split: str, environment: Environment) 
         found.apart.append(SetApart(str(data.get(name)), where, error.found))
         return
     group = _group(data.get("group"), "group", where) if item.group is None else item.group
-    item = replace(item, group=group, place=str(where))
+    item = with_feedback(replace(item, group=group, place=str(where)), data, where)
     fault = item_fault(environment, item, known, empty_is_right=declares_empty(data))
     if fault is not None:
         found.apart.append(SetApart(item.id, where, fault))

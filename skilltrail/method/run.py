@@ -11,12 +11,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from skilltrail.core.item import Item
+from skilltrail.core.item import FEEDBACK, Item
+from skilltrail.core.trajectory import Trajectory
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState, evolve
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts
 from skilltrail.method.schedule import Step, plan_epoch, steps_per_epoch
+from skilltrail.models.judge import reasons_in
 from skilltrail.optimizers.protocol import Observation, Optimizer, StepRecord, StepView
 from skilltrail.params.fields import Params
 
@@ -92,10 +94,23 @@ class Run:
             score=rollout.score,
             key=rollout.key,
             reference=self.rollouts.env.reference(rollout.item),
-            feedback=self.rollouts.env.feedback(rollout.item, rollout.trajectory),
+            feedback=self._said_of(rollout, rollout.trajectory),
             skill=skill,
             outcome=self.rollouts.env.outcome(rollout.item, rollout.trajectory),
         )
+
+    def _said_of(self, rollout: Rollout, trajectory: Trajectory) -> str | None:
+        """Return what environment, judge and people say of a train rollout to analysts."""
+        item = rollout.item
+        said = [self.rollouts.env.feedback(item, trajectory)]
+        if self.params.judge.show_reasons and rollout.judgement is not None:
+            fact = self.rollouts.store.get(rollout.judgement)
+            reasons = "" if fact is None else reasons_in(fact)
+            said.append(f"the judge: {reasons}" if reasons else None)
+        by_people = item.extra.get(FEEDBACK)
+        said.append(f"a person: {by_people}" if isinstance(by_people, str) else None)
+        told = [text for text in said if text is not None]
+        return "\n".join(told) if told else None
 
 
 @dataclass(frozen=True)

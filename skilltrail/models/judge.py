@@ -7,7 +7,8 @@ score is missing, never a guess.
 A judgement is a fact of its own, under a key of the judge's identity, the rubric and all that
 it was shown: equal answers to a task have one judgement, whatever skill they come from. Scores
 are computed from it, so a rerun, a second clone and `verify` make no call. Its reasoning
-reaches no optimizer, and a score that rests on it has the reason `model-judged`.
+reaches no optimizer unless `judge.show_reasons` says so; a score that rests on it has the
+reason `model-judged`.
 """
 
 from __future__ import annotations
@@ -156,6 +157,14 @@ def score_of(fact: Mapping[str, Any], threshold: float) -> Score:
     """Return the score that a recorded judgement gives."""
     soft = _read(Reply.from_json(fact["reply"]))
     return Score.scored(float(soft >= threshold), soft, MARK)
+
+
+def reasons_in(fact: Mapping[str, Any]) -> str:
+    """Return what the judge said to its score, "" where it said nothing."""
+    text = Reply.from_json(fact["reply"]).text
+    block = _BLOCK.fullmatch(text.strip())
+    said = value_of(text if block is None else block[1]).get("reasoning")
+    return said if isinstance(said, str) else ""
 
 
 def judges(fact: Mapping[str, Any], key: str, case: Case, identity: Mapping[str, Any]) -> bool:

@@ -67,5 +67,6 @@ def llm_options(params: Params, env: str) -> LlmOptions:
         notes_from=aware.source,
         max_tokens=role.max_tokens,
         stages={stage: getattr(role.stages, stage) for stage in STAGES},
+        judge_reasons=params.judge.show_reasons and params.judge.backend != "none",
         setting=Setting(params.target, domain_of(env)),
     )

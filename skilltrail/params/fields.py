@@ -123,6 +123,9 @@ class JudgeOptions(RoleOptions):
         "part of fact keys.",
     )
     threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
+    show_reasons: bool = knob(
+        False, "Show analysts what the judge said of train rollouts; can be gamed."
+    )
 
 
 @dataclass(frozen=True)

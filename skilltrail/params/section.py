@@ -27,6 +27,18 @@ OTHER_NAMES = {
     "optimizer_backend": "optimizer.backend", "environment": "env", "batch": "batch_size",
     "judge_model": "judge.model", "judge_backend": "judge.backend",
     "judge_max_completion_tokens": "judge.max_tokens",
+    "skill_update_mode": "update_mode", "lr_control_mode": "lr_schedule",
+    "use_slow_update": "slow_update.enabled", "slow_update_samples": "slow_update.samples",
+    "slow_update_gate_with_selection": "slow_update.mode",
+    "longitudinal_pair_policy": "slow_update.pairs", "use_meta_skill": "meta_skill.enabled",
+    "use_skill_aware_reflection": "skill_aware.enabled",
+    "skill_aware_appendix_source": "skill_aware.source",
+    "skill_aware_consolidate_threshold": "skill_aware.consolidate_over",
+    "analyst_workers": "optimizer.workers", "failure_only": "reflect.success",
+    "minibatch_size": "reflect.minibatch_size", "max_api_workers": "target.workers",
+    "rewrite_reasoning_effort": "optimizer.stages.rewrite.effort",
+    "rewrite_max_completion_tokens": "optimizer.stages.rewrite.max_tokens",
+    "max_completion_tokens": "target.max_tokens", "reasoning_effort": "target.effort",
 }  # fmt: skip
 
 

@@ -54,4 +54,5 @@ COMMANDS = (
     Command("harvest", "harvest", "Propose items from the sessions of agent programs."),
     Command("data", "envs", "Join a released split manifest with your download."),
     Command("params", "params", "Show every param of this run, its value and its origin."),
+    Command("preset", "preset", "Print or write a named set of params, e.g. the reference's."),
 )

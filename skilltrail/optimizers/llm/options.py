@@ -26,6 +26,7 @@ class LlmOptions:
         skill_aware: analysts tell defects of the skill from lapses in following it.
         notes_from: `both` analysts or `failure_only` may write notes on lapses.
         stages: what single stages do differently.
+        judge_reasons: whether feedback holds what the judge said, for the record.
         setting: what every question is told of target, domain and scorer.
     """
 
@@ -39,6 +40,7 @@ class LlmOptions:
     notes_from: str = "both"
     max_tokens: int | None = None
     stages: Mapping[str, StageOptions] = field(default_factory=dict)
+    judge_reasons: bool = False
     setting: Setting = field(default_factory=Setting)
 
     def max_tokens_of(self, stage: str) -> int | None:

@@ -103,7 +103,9 @@ def _patch(
 ) -> Patch:
     repairs = {"repairs": list(asked.repairs)} if asked.repairs else {}
     told = analyst.ground.screen.procedures(draft.edits)
-    procedures = {"procedures": told} if told else {}
+    procedures: dict[str, Any] = {"procedures": told} if told else {}
+    if analyst.asker.options.judge_reasons:
+        procedures["judge_reasons"] = True
     return Patch(
         source=analyst.batch.source,
         items=analyst.batch.ids,
