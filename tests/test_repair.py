@@ -102,13 +102,13 @@ def test_head_goes_back_to_the_branch_that_its_log_names_where_two_fit(root: Pat
     git(root, "switch", "-q", "other")
     start_experiment(root)
     write(root / "notes.md", "two\n")
-    git(root, "add", "notes.md")
-    before = git(root, "diff", "--cached")
+    git(root, "add", "notes.md")  # as DVC does before it commits an experiment
     assert any("HEAD: a killed experiment left HEAD detached, it was on other" in f
                for f in found(root))  # fmt: skip
     assert "HEAD is on other again" in fixed(root)
     assert git(root, "symbolic-ref", "HEAD") == "refs/heads/other"
-    assert git(root, "diff", "--cached") == before
+    assert git(root, "diff", "--cached") == ""
+    assert (root / "notes.md").read_text("utf-8") == "two\n"
     assert git(root, "for-each-ref", "--format=%(refname)", "refs/exps") == MARKS["HEAD"]
     assert [f for f in found(root) if not f.startswith("params")] == []
 
@@ -314,6 +314,18 @@ def test_dead_workspaces_and_the_note_of_a_dead_experiment_go(root: Path) -> Non
     fixed(root)
     assert not list((root / ".dvc/tmp/exps").rglob("*.run"))
     assert not list((root / ".dvc/tmp/exps").rglob("params.yaml"))
+
+
+def test_half_copies_of_outputs_go_and_other_new_files_stay(root: Path) -> None:
+    half, mine = (
+        root / "reports/out/.YPr4v6k2jJGPs3Yv-FNr1g.tmp",
+        root / "reports/out/.mine.tmp",
+    )
+    write(half, "x")
+    write(mine, "x")
+    assert "1 half copies of outputs" in found(root)[0]
+    assert fixed(root) == ["removed 1 half copies of dvc's"]
+    assert (half.exists(), mine.exists()) == (False, True)
 
 
 # --- what DVC had put aside ---

@@ -39,7 +39,9 @@ def set_params(path: Path, values: Mapping[str, Any]) -> None:
             place = place[section] if isinstance(place, dict) else None
         if not isinstance(place, CommentedMap):
             at = ".".join(sections)
-            raise ParamError(f"Setting {key} in {path.name}", f"{at} is no section", "Mend it")
+            raise ParamError(
+                f"Setting {key} in {path.name}", f"{at} is no section", "Correct it"
+            )
         if name in place or place is tree:
             place[name] = value
         else:

@@ -10,12 +10,13 @@ from skilltrail.repair.at_work import Worker, workers
 from skilltrail.repair.branch import DetachedHead
 from skilltrail.repair.case import Case, Finding, Repair
 from skilltrail.repair.files import LockFile, ParamsFile, Pipeline
-from skilltrail.repair.locks import DeadWorkspaces, DvcLocks, GitLocks
+from skilltrail.repair.locks import DeadWorkspaces, Drafts, DvcLocks, GitLocks
 
 # Git must be able to work; changes come back before HEAD and DVC's marks, which tell of them,
 # go; DVC's locks tell what it was at, and go last.
 REPAIRS: tuple[Callable[[Case], Repair], ...] = (
-    GitLocks, PutAside, ParamsFile, LockFile, Pipeline, DetachedHead, DvcLocks, DeadWorkspaces,
+    GitLocks, PutAside, ParamsFile, LockFile, Pipeline, DetachedHead, DvcLocks, Drafts,
+    DeadWorkspaces,
 )  # fmt: skip
 
 
@@ -31,7 +32,7 @@ def mend(case: Case) -> Iterator[str]:
         UsageError: DVC, or a stage, is at work here; or only a person can choose.
         SkilltrailError: the system refused.
     """
-    refuse_at_work(case, "Mending what killed experiments left")
+    refuse_at_work(case, "Fixing what killed experiments left")
     for repair in REPAIRS:
         yield from repair(case).mend()
 

@@ -7,6 +7,8 @@ leaves. All of it has no owner once neither DVC nor git is at work here.
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +20,7 @@ from skilltrail.repair.rwlock import RWLOCKS, read_lock
 RUNNING = ".dvc/tmp/exps/run/workspace"
 ARGUMENTS = ".dvc/tmp/repro.dat"  # DVC adds it to the index for a moment
 GIT_LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "refs/stash.lock")
+_DRAFT = re.compile(r"\.[\w-]{22}\.tmp\Z", re.ASCII)  # as DVC names them
 REMEDY = "skilltrail doctor --fix"
 
 
@@ -81,6 +84,30 @@ class DvcLocks:
         git = self._case.git
         if git is not None and git.ask("ls-files", "--", ARGUMENTS):
             git.here("rm", "--cached", "--quiet", "--force", "--", ARGUMENTS)
+
+
+class Drafts:
+    """Files that DVC was copying from its cache, under a name of their own."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def findings(self) -> list[Finding]:
+        number = len(self._left())
+        found = f"a killed dvc left {number} half copies of outputs: they look like new files"
+        return [Finding("half copies", found, REMEDY)] if number else []
+
+    def mend(self) -> list[str]:
+        left = self._left()
+        for path in left:
+            path.unlink()
+        return [f"removed {len(left)} half copies of dvc's"] if left else []
+
+    def _left(self) -> list[Path]:
+        git = self._case.git
+        told = None if git is None else git.ask("ls-files", "-z", "-o", "--exclude-standard")
+        names = map(os.fsdecode, (told or b"").split(b"\0"))
+        return [self._case.root / name for name in names if _DRAFT.match(Path(name).name)]
 
 
 class DeadWorkspaces:

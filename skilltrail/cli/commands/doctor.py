@@ -22,7 +22,7 @@ from skilltrail.store.place import find_place
 
 def doctor(
     fix: Annotated[
-        bool, typer.Option("--fix", help="Mend what kills left in git, .dvc and dvc.lock.")
+        bool, typer.Option("--fix", help="Fix what kills left in git, .dvc and dvc.lock.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --fix: ask nothing.")] = False,
     queue: Annotated[

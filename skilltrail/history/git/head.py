@@ -61,20 +61,16 @@ def is_branch(git: Git, name: str) -> bool:
 
 
 def attach(git: Git, branch: str) -> None:
-    """Let HEAD stand on `branch` again; no file changes.
+    """Let HEAD stand on `branch` again, and the index as that has it; no file changes.
 
-    Where HEAD stood on another commit, that was an experiment's, and the index was made for it:
-    the index follows the branch.
+    DVC stages what an experiment changed, and ends one with the same reset of the index.
 
     Raises:
         GitError: git refused.
     """
-    before, after = git.resolve("HEAD"), git.resolve(f"refs/heads/{branch}")
-    git.here(
-        "symbolic-ref", "-m", f"skilltrail: back to {branch}", "HEAD", f"refs/heads/{branch}"
-    )
-    if before != after:
-        git.here("reset", "--quiet")
+    ref = f"refs/heads/{branch}"
+    git.here("symbolic-ref", "-m", f"skilltrail: back to {branch}", "HEAD", ref)
+    git.here("reset", "--quiet")
 
 
 def _log(git: Git) -> list[tuple[str, str]]:
