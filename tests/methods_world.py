@@ -20,6 +20,7 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
     "bootstrap": {
         "methods": {"bootstrap": {"candidates": 9, "max_bootstrapped": 2, "max_labelled": 3}}
     },
+    "gepa": {"epochs": 2, "methods": {"gepa": {"minibatch": 2, "merges": 3}}},
     "random_search": {"methods": {"random_search": {"candidates": 12, "most_edits": 4}}},
 }
 

@@ -25,6 +25,7 @@ from skilltrail.skill.edit import Patch
 
 SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 BOOTSTRAP = {"method": "bootstrap"}
+GEPA = {"method": "gepa"}
 RANDOM = {"method": "random_search"}
 AWARE = {"skill_aware.enabled": True}
 ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "judge", "evaluate")
@@ -37,6 +38,8 @@ METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "methods.bootstrap.candidates": (1, BOOTSTRAP),
     "methods.bootstrap.max_bootstrapped": (1, BOOTSTRAP),
     "methods.bootstrap.max_labelled": (1, BOOTSTRAP),
+    "methods.gepa.minibatch": (2, GEPA),
+    "methods.gepa.merges": (0, GEPA | {"seed": 1}),
     "methods.random_search.candidates": (1, RANDOM),
     "methods.random_search.most_edits": (1, RANDOM),
     "epochs": (1, {}),

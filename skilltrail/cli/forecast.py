@@ -165,6 +165,8 @@ def proposals_warning(calls: int, params: Params, size: Size) -> list[str]:
 
     One candidate needs the baseline, one batch of train rollouts and one gate.
     """
+    if params.method != "skillopt":
+        return []
     gate = size.selection * params.gate.repeats
     batch = min(size.train, params.batch_size * params.accumulation)
     least, all_steps = gate + batch + gate, steps_of(params, size.train)

@@ -17,6 +17,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score, mean_score
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_state import Scores
 from skilltrail.method.gate import ORDER, Gate, GateRule, gate_order, recorded
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
@@ -34,16 +35,19 @@ async def evaluate_candidate(
     *,
     source: str = "step",
     force: bool = False,
+    against: tuple[str, Scores] | None = None,
 ) -> tuple[State, StepRecord]:
     """Return the state after the gate's verdict, and the step's record with that verdict.
 
-    `force` accepts whatever the scores; the candidate is measured in full all the same.
+    `force` accepts whatever the scores; the candidate is measured in full all the same. It is
+    judged against the newest version, or `against` another text with its scores.
     """
     rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
     text, where = built.candidate.text, {"epoch": record.epoch, "step": record.step}
-    order = gate_order([item.id for item in run.selection], state.scores, rule, state.shortfall)
-    tokens = {"tokens_before": count_tokens(state.skill), "tokens_after": count_tokens(text)}
-    gate = Gate(rule, order, state.scores, **tokens)
+    skill, scores = (state.skill, state.scores) if against is None else against
+    order = gate_order([item.id for item in run.selection], scores, rule, state.shortfall)
+    tokens = {"tokens_before": count_tokens(skill), "tokens_after": count_tokens(text)}
+    gate = Gate(rule, order, scores, **tokens)
     rollouts = await _roll_out(run, gate, text)
     verdict = gate.verdict()
     run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
@@ -56,7 +60,7 @@ async def evaluate_candidate(
             "rule": f"{rule.rule}/1",
             **rule.consumed(),
             **({"repeats": repeats} if repeats > 1 else {}),
-            "current": state.digest,
+            "current": text_digest(skill),
             "candidate": text_digest(text),
             "order": ORDER,
             **recorded(verdict, len(run.selection)),
@@ -65,7 +69,7 @@ async def evaluate_candidate(
     )
     state = run.follow(state)
     if verdict.verdict == "accepted":
-        _record_version(run, state, built, judged)
+        record_version(run, state, built, judged)
     counts = {"judged": len(verdict.judged), "saved": verdict.saved}
     return run.follow(state), replace(
         record,
@@ -130,10 +134,11 @@ def moves_best(
     return bool(gains) and (gain > 0 or (gain == 0 and shorter))
 
 
-def _record_version(run: Run, state: State, built: Built, judged: Event) -> None:
-    """Record an accepted candidate as the next version."""
+def record_version(run: Run, state: State, built: Built, judged: Event) -> None:
+    """Record an accepted candidate as the next version; its scores are in the state."""
     candidate, gate = built.candidate, judged.data
-    shorter = gate["tokens_after"] < gate["tokens_before"]
+    # A minibatch lets a candidate into a pool; only its scores move the best.
+    shorter = "split" not in gate and gate["tokens_after"] < gate["tokens_before"]
     best = moves_best(run.gate_rule, state.best_scores, state.candidate_scores, shorter=shorter)
     assert state.version is not None
     run.history.append(

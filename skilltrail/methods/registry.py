@@ -16,6 +16,7 @@ from skilltrail.method import loop
 from skilltrail.method.calls import CallsSpent
 from skilltrail.method.run import Run, State
 from skilltrail.methods.bootstrap import bootstrap
+from skilltrail.methods.gepa import gepa
 from skilltrail.methods.random_search import random_search
 
 
@@ -36,6 +37,7 @@ class Method:
 
 RIVALS: Mapping[str, Method] = {
     "bootstrap": Method("bootstrap/1", bootstrap, "candidates"),
+    "gepa": Method("gepa/1", gepa, "epochs"),
     "random_search": Method("random_search/1", random_search, "candidates"),
 }
 

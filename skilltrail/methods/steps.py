@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.method.evaluate_candidate import evaluate_candidate
@@ -52,8 +53,10 @@ def choose_parents(
     rule: str,
     reason: str,
     pool: Sequence[Member] = (),
+    **consumed: Any,
 ) -> None:
-    """Record which documents the step works on, and what they were chosen from."""
+    """Record which documents the step works on, and what they were chosen from; `consumed` is
+    what else the choice read."""
     run.history.append(
         "parents.chosen",
         {
@@ -61,6 +64,7 @@ def choose_parents(
             "step": step.step,
             "parents": [one.to_json() for one in parents],
             **({"pool": [one.to_json() for one in pool]} if pool else {}),
+            **consumed,
             "rule": rule,
             "reason": reason,
         },
@@ -77,8 +81,15 @@ class Tried:
 
 def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
     """Record a patch and the candidate that all of it makes of `parent`."""
+    patch = record_patch(run, patch, epoch=step.epoch, step=step.step)
+    return select_all(run, state, step, parent, patch, [patch])
+
+
+def select_all(
+    run: Run, state: State, step: Step, parent: str, patch: Patch, proposed: Sequence[Patch]
+) -> Tried:
+    """Select a recorded patch as a whole, and record the candidate it makes of `parent`."""
     where = {"epoch": step.epoch, "step": step.step}
-    patch = record_patch(run, patch, **where)
     run.history.append(
         "edits.selected",
         {
@@ -105,7 +116,8 @@ def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Trie
         rule=APPLY,
         frontmatter=frontmatter,
     )
-    record = with_candidate(first_record(step, [patch]), patch, patch.edits, candidate.results)
+    first = first_record(step, proposed)
+    record = with_candidate(first, patch, patch.edits, candidate.results)
     return Tried(built, record)
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from skilltrail.params.knob import knob
 
-METHODS = ("skillopt", "bootstrap", "random_search")
+METHODS = ("skillopt", "bootstrap", "gepa", "random_search")
 NEED_A_MODEL: tuple[str, ...] = ()
 
 # Knobs and sections that only some methods read; what is not named here, all read.
 READERS: Mapping[str, tuple[str, ...]] = {
-    "epochs": ("skillopt",),
+    "epochs": ("skillopt", "gepa"),
     "batch_size": ("skillopt",),
     "accumulation": ("skillopt",),
     "lr": ("skillopt",),
@@ -25,15 +25,16 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "lr_warmup": ("skillopt",),
     "update_mode": ("skillopt",),
     "patience": ("skillopt",),
-    "merge_batch_size": ("skillopt",),
+    "merge_batch_size": ("skillopt", "gepa"),
     "compaction": ("skillopt",),
-    "reflect.success_threshold": ("skillopt", "bootstrap"),
-    "reflect": ("skillopt",),
-    "optimizer": ("skillopt",),
+    "reflect.success_threshold": ("skillopt", "bootstrap", "gepa"),
+    "reflect": ("skillopt", "gepa"),
+    "optimizer": ("skillopt", "gepa"),
     "slow_update": ("skillopt",),
     "meta_skill": ("skillopt",),
     "skill_aware": ("skillopt",),
     "methods.bootstrap": ("bootstrap",),
+    "methods.gepa": ("gepa",),
     "methods.random_search": ("random_search",),
 }
 
@@ -68,6 +69,14 @@ class Bootstrap:
 
 
 @dataclass(frozen=True)
+class Gepa:
+    """Reflective mutation of a per-item Pareto front."""
+
+    minibatch: int = knob(3, "Train items that a candidate is first judged on.", low=1)
+    merges: int = knob(5, "Most merges of two documents of the front.", low=0)
+
+
+@dataclass(frozen=True)
 class RandomSearch:
     """The honest floor: random lines and worked examples."""
 
@@ -78,4 +87,5 @@ class RandomSearch:
 @dataclass(frozen=True)
 class Methods:
     bootstrap: Bootstrap = field(default_factory=Bootstrap)
+    gepa: Gepa = field(default_factory=Gepa)
     random_search: RandomSearch = field(default_factory=RandomSearch)

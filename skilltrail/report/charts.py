@@ -63,11 +63,11 @@ def run_chart(
     return svg(width, total, _told(points, start), parts, role="group", more=dense)
 
 
-def curves_chart(curves: Mapping[str, Sequence[tuple[int, float]]]) -> str:
+def curves_chart(curves: Mapping[str, Sequence[tuple[int, float]]], axis: str = "step") -> str:
     """Return several runs in one chart: the best score by step, a staircase each.
 
-    `curves` are (step, score) by name. Curves that coincide lie a little apart, so that each is
-    seen.
+    `curves` are (step, score) by name; `axis` says what is counted in place of steps. Curves
+    that coincide lie a little apart, so that each is seen.
     """
     width, height = 720.0, 330.0
     scores = [score for curve in curves.values() for _, score in curve]
@@ -84,9 +84,9 @@ def curves_chart(curves: Mapping[str, Sequence[tuple[int, float]]]) -> str:
             f'<text x="{n(width - 220)}" y="{40 + 18 * place}" fill="{colour}">'
             f"{escape(name)} {curve[-1][1]:.3f}</text>"
         )
-    parts.append(step_axis(frame, height + 18))
+    parts.append(step_axis(frame, height + 18, axis))
     told = "; ".join(f"{name} {curve[-1][1]:.3f}" for name, curve in curves.items())
-    return svg(width, height + 22, f"Best selection score by step: {told}", parts, role="img")
+    return svg(width, height + 22, f"Best selection score by {axis}: {told}", parts, role="img")
 
 
 def interval_chart(rows: Sequence[tuple[str, str, float, float, float]]) -> str:

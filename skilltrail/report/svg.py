@@ -79,7 +79,7 @@ def grid(frame: Frame) -> list[str]:
     ]
 
 
-def step_axis(frame: Frame, y: float) -> str:
+def step_axis(frame: Frame, y: float, name: str = "step") -> str:
     """Write step numbers below, as many as there is room for."""
     every = max(1, math.ceil(frame.steps * 34 / (frame.width - LEFT - RIGHT)))
     every = next(k for k in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, every) if k >= every)
@@ -88,7 +88,7 @@ def step_axis(frame: Frame, y: float) -> str:
         "</text>"
         for step in range(every, frame.steps + 1, every)
     ]
-    return f'<text class="axis" x="0" y="{n(y)}">step</text>{"".join(ticks)}'
+    return f'<text class="axis" x="0" y="{n(y)}">{name}</text>{"".join(ticks)}'
 
 
 def _unlinked(svg: str) -> str:

@@ -42,7 +42,14 @@ class Calls(NamedTuple):
 
 
 def steps_of(params: Params, train: int) -> int:
-    """Return the number of steps of a run over `train` items."""
+    """Return the number of steps of a run over `train` items, at most."""
+    own = params.methods
+    if params.method == "bootstrap":
+        return 2 + own.bootstrap.candidates
+    if params.method == "gepa":
+        return params.epochs * math.ceil(train / own.gepa.minibatch) + own.gepa.merges
+    if params.method == "random_search":
+        return own.random_search.candidates
     return params.epochs * math.ceil(train / (params.batch_size * params.accumulation))
 
 
@@ -69,18 +76,17 @@ def _rollouts(params: Params, size: Size) -> list[Calls]:
 
 
 def _of_a_rival(params: Params, size: Size) -> list[Calls]:
-    gate = size.selection * params.gate.repeats
-    demonstrations, candidates = 0, 0
-    if params.method == "bootstrap":
-        settings = params.methods.bootstrap
-        demonstrations = size.train if settings.max_bootstrapped else 0
-        candidates = 2 + settings.candidates
-    elif params.method == "random_search":
-        candidates = params.methods.random_search.candidates
+    gate, batches, shown = size.selection * params.gate.repeats, 0, 0
+    if params.method == "bootstrap" and params.methods.bootstrap.max_bootstrapped:
+        shown = size.train
+    elif params.method == "gepa":
+        batches = params.epochs * size.train
     return [
         Calls("baseline", "target", gate, gate, gate),
-        Calls("demonstrations", "target", 0, demonstrations, demonstrations),
-        _gates("gate", candidates, gate),
+        Calls("train rollouts", "target", 0, batches, batches),
+        Calls("minibatches again", "target", 0, batches, batches),
+        Calls("demonstrations", "target", 0, shown, shown),
+        _gates("gate", steps_of(params, size.train), gate),
     ]
 
 
@@ -150,6 +156,8 @@ def _judgements(rollouts: list[Calls]) -> list[Calls]:
 def _questions(params: Params, size: Size) -> list[Calls]:
     if not reads(params.method, "optimizer"):
         return []
+    if params.method != "skillopt":
+        return _questions_of_a_rival(params, size)
     steps, boundaries = steps_of(params, size.train), params.epochs - 1
     pooled = min(size.train, params.batch_size * params.accumulation)
     analysts = math.ceil(pooled / params.reflect.minibatch_size)
@@ -183,6 +191,18 @@ def _questions(params: Params, size: Size) -> list[Calls]:
     return [
         Calls(phase, "optimizer", fewest, times, each * times)
         for phase, fewest, times, each in asked
+    ]
+
+
+def _questions_of_a_rival(params: Params, size: Size) -> list[Calls]:
+    """Return those of GEPA: an analyst of each side a minibatch, and their merge."""
+    steps = params.epochs * math.ceil(size.train / params.methods.gepa.minibatch)
+    each = math.ceil(params.methods.gepa.minibatch / params.reflect.minibatch_size)
+    analysts = each + (params.reflect.success != "never")
+    merges = 1 + 2 * _merges(analysts, params.merge_batch_size)
+    return [
+        Calls("reflect", "optimizer", 0, steps * analysts, _SHRUNK * steps * analysts),
+        Calls("merge", "optimizer", 0, steps * merges, _ASKED_TWICE * steps * merges),
     ]
 
 

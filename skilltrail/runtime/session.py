@@ -219,4 +219,5 @@ async def open_session(
             for model in models.values():
                 await model.close()
     name = section if command is None else f"command {command}"
-    ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3))
+    where = {} if place.experiment is None else {"experiment": place.experiment}
+    ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3), **where)

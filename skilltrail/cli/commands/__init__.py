@@ -33,6 +33,7 @@ COMMANDS = (
     Command("audit", "audit", "Answer why a change was made."),
     Command("bisect", "audit", "Find the version that first broke, or fixed, an item."),
     Command("runs", "runs", "List all runs, where they forked and what differed."),
+    Command("arena", "arena", "Train by several methods with one budget, and compare them."),
     Command("compare", "runs", "Compare runs by a param, over seeds."),
     Command("fork", "runs", "Start the next training from any version of any run."),
     Command("verify", "history", "Check a run: log, recorded calls, commits."),

@@ -12,7 +12,7 @@ Nothing is fetched; an evaluation that is only on a remote is not at hand (`dvc 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -41,12 +41,14 @@ class HeldOut:
         gain: of the best skill over the seed skill, in `metric`.
         best: the best skill's score of each item.
         items: number and digest of the items that were opened.
+        seed: the seed skill's score of each item, where it was measured with it.
     """
 
     metric: str
     gain: float
     items: str
     best: Mapping[str, Fraction]
+    seed: Mapping[str, Fraction] = field(default_factory=dict)
 
 
 def held_out(project: Project) -> dict[str, HeldOut]:
@@ -66,19 +68,22 @@ def held_out(project: Project) -> dict[str, HeldOut]:
 
 
 def _told(events: Sequence[Event]) -> HeldOut | None:
+    seed: dict[str, Fraction] = {}
     for at, event in enumerate(events):
-        if event.type != "skill.evaluated":
+        if event.type != "skill.evaluated" or event.data["split"] != "test":
             continue
         data = event.data
-        if data["split"] == "test" and data["name"] == "best" and data["gain"] is not None:
-            rows = by_item(events[at - 1].data["items"])
-            scores = {
-                item: mean
-                for item, some in rows.items()
-                if (mean := exact_mean(metric_of(row, data) for row in some)) is not None
-            }
+        rows = by_item(events[at - 1].data["items"])
+        scores = {
+            item: mean
+            for item, some in rows.items()
+            if (mean := exact_mean(metric_of(row, data) for row in some)) is not None
+        }
+        if data["name"] == "seed":
+            seed = scores
+        elif data["name"] == "best" and data["gain"] is not None:
             items = told_items(events[0].data["items"])
-            return HeldOut(data["metric"], float(data["gain"]), items, scores)
+            return HeldOut(data["metric"], float(data["gain"]), items, scores, seed)
     return None
 
 

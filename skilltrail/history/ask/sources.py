@@ -192,6 +192,20 @@ def _from_git(project: Project, name: str) -> Source | None:
         return None
 
 
+def experiment_log(project: Project, name: str, baseline: str) -> list[Event] | None:
+    """Return the log that a DVC experiment on a commit left; None where there is none.
+
+    Raises:
+        FaultError, GitError: it cannot be read.
+    """
+    from skilltrail.history.git.repository import Git
+
+    door = Git.find(project.root)
+    ref = f"refs/exps/{baseline[:2]}/{baseline[2:]}/{name}"
+    tip = None if door is None else door.refs(ref).get(ref)
+    return None if door is None or tip is None else _committed_log(door, tip, door.prefix)
+
+
 def _committed_log(door: Git, sha: str, prefix: str) -> list[Event]:
     data = next(iter(door.files([sha], f"{prefix}{EVENTS.as_posix()}")))
     return list(chained(data.split(b"\n")[:-1], f"{EVENTS} at {sha[:10]}"))

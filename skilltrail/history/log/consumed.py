@@ -85,6 +85,8 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
             if value is not None:
                 found[name] = value
                 break
+    if first:
+        found.setdefault("method", "skillopt")  # which needs no event that says so
     for event in first.get("method.chosen", [])[:1]:
         own = event.data
         found |= {f"methods.{own['method']}.{name}": v for name, v in own["settings"].items()}

@@ -59,6 +59,8 @@ class RunState:
         parent: the document that candidates are made of: the newest version, or the first
             parent that a method with a pool chose.
         documents: every document so far by digest, once a method with a pool was chosen.
+        measured: scores of each version by its digest, once a method with a pool was chosen.
+        batches: train batches rolled out so far.
         candidate, candidate_scores: the candidate under judgement, and its scores.
         shortfall: what selection items lacked to a hard 1, summed over the evaluations that
             were judged so far.
@@ -84,6 +86,8 @@ class RunState:
     best_version: int | None = None
     best_scores: Scores = field(default_factory=dict)
     documents: Mapping[str, str] | None = None
+    measured: Mapping[str, Scores] = field(default_factory=dict)
+    batches: int = 0
     candidate: str | None = None
     scores: Scores = field(default_factory=dict)
     candidate_scores: Scores = field(default_factory=dict)
@@ -218,6 +222,8 @@ def _others(state: RunState, event: Event) -> Changes:
         return _rolled_out(state, event)
     if type in CARRIERS:
         return {"patches": {**state.patches, data["patch"]: event}}
+    if type == "method.chosen":
+        return {"measured": {state.digest: state.scores}}
     if type == "parents.chosen":
         return {"seen": (event,)}
     if type == "candidate.built":
@@ -227,8 +233,10 @@ def _others(state: RunState, event: Event) -> Changes:
     if type == "gate.judged":
         return _judged(state, event)
     if type == "skill.versioned" and data["candidate"] is not None and state.candidate_scores:
-        scores = state.candidate_scores
-        return {"scores": scores} | ({"best_scores": scores} if data["best"] else {})
+        scores, pooled = state.candidate_scores, state.documents is not None
+        changes = {"scores": scores} | ({"best_scores": scores} if data["best"] else {})
+        measured = {**state.measured, data["digest"]: scores}
+        return changes | ({"measured": measured} if pooled else {})
     if type == "step.ended":
         accepted = data["result"] == "accepted"
         return _begun(state) | {
@@ -258,6 +266,8 @@ def _rolled_out(state: RunState, event: Event) -> Changes:
         changes = _begun(state, event)
         if data["epoch"] != state.epoch:
             changes |= {"epoch": data["epoch"], "epoch_skill": state.skill}
+    if purpose == "train":
+        changes["batches"] = state.batches + 1
     if purpose in ("train", "demonstrations"):
         known, skill = state.last_soft, data["skill"]
         soft = {r["item"]: r["soft"] for r in rows if r["outcome"] != Outcome.MISSING.value}
@@ -275,7 +285,7 @@ def _judged(state: RunState, event: Event) -> Changes:
     changes: Changes = {}
     if data["source"] == "slow_update":
         changes["guidance_fate"] = data["verdict"]
-    if data["verdict"] == "rejected":
+    if data["verdict"] == "rejected" and "split" not in data:
         verdict = Rejection(event.seq, data["current"], state.scores)
         changes["rejected"] = {**state.rejected, data["candidate"]: verdict}
     if scored is not None and scored.data["purpose"] == "selection":

@@ -6,21 +6,46 @@ from collections.abc import Iterator
 
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
-from skilltrail.verify.result import Fault, Tags
+from skilltrail.methods.draws import Draws
+from skilltrail.methods.gepa import MERGE, PARETO
+from skilltrail.methods.pareto import lots, values_of
+from skilltrail.verify.result import Fault, Tags, differing
+from skilltrail.verify.rules.settings import rule_of
 
 SEED = "seed/1"  # every candidate is made of the seed
 
 
 def check_parents(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
-    """The parents are of the pool, and those that the rule chooses.
+    """The parents are of the pool, with their scores, and those that the rule chooses.
 
-    That each is a document of this log, rebuilding it tells.
+    That each is a document of this log, rebuilding it tells. Which pair is merged, the loop run
+    again tells.
     """
     data = event.data
     parents = [member["digest"] for member in data["parents"]]
-    if not tags.knows(data["rule"], SEED):
+    if not tags.knows(data["rule"], SEED, PARETO, MERGE) or not state.start:
         return
-    if data["rule"] == SEED and state.start:
+    if data["rule"] == SEED:
         seed = state.start["seed_skill"]["digest"]
         if parents != [seed]:
             yield Fault.of(event, "parents", parents, [seed])
+    elif data["rule"] == PARETO:
+        yield from _check_draw(event, state)
+
+
+def _check_draw(event: Event, state: RunState) -> Iterator[Fault]:
+    """The pool's members have the lots that their scores give, and the draw is the seed's."""
+    data, rule = event.data, rule_of(event.data)
+    pool = data.get("pool", [])
+    if [member["digest"] for member in pool] != list(state.measured):
+        right = f"the {len(state.measured)} versions so far"
+        yield Fault.of(event, "pool", len(pool), right)
+        return
+    weights = lots([values_of(rule, scores) for scores in state.measured.values()])
+    told = {at: m["weight"] for at, m in enumerate(pool) if "weight" in m}
+    if told != weights:
+        yield Fault.of(event, "lots", told, weights)
+        return
+    draws, places = Draws(state.start["seed"]), list(weights)
+    drawn = places[draws.weighted(list(weights.values()), data["step"], "parent")]
+    yield from differing(event, {"parents": [pool[drawn]]})

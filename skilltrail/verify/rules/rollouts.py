@@ -12,6 +12,11 @@ from skilltrail.history.log.run_state import RunState
 from skilltrail.method.schedule import plan_epoch
 from skilltrail.verify.result import Fault, Tags, differing
 
+# Whose skill rollouts of a purpose are made with.
+SKILL_OF = {
+    "baseline": "parent", "train": "parent", "selection": "candidate", "minibatch": "candidate",
+}  # fmt: skip
+
 
 def check_start(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     data = event.data
@@ -55,15 +60,20 @@ def check_members(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     purpose = data["purpose"]
     if not state.start:
         return
-    if state.broken is None and purpose in ("baseline", "train", "selection"):
-        text = state.candidate if purpose == "selection" else state.parent
+    if state.broken is None and purpose in SKILL_OF:
+        text = state.candidate if SKILL_OF[purpose] == "candidate" else state.parent
         right = None if text is None else text_digest(text)
         if data["skill"] != right:
             yield Fault.of(event, "skill", data["skill"], right)
     items = [row["item"] for row in data["items"] if row.get("repeat", 0) == 0]
     if purpose == "baseline" and items != state.ids("selection"):
         yield Fault.of(event, "items", items, state.ids("selection"))
-    if purpose == "train" and tags.knows(data["batch"]["rule"], "seeded/1"):
+    if purpose == "minibatch":
+        seen = [e for e in state.seen if e.data.get("purpose") == "train"]
+        same = [row["item"] for e in seen[-1:] for row in e.data["items"]]
+        if items != same:
+            yield Fault.of(event, "items", items, same)
+    if purpose == "train" and tags.knows(data["batch"]["rule"], "seeded/1", "in_turn/1"):
         right_items = batch(data, state)
         if items != right_items:
             yield Fault.of(event, "batch", items, right_items)
@@ -78,4 +88,7 @@ def batch(data: Mapping[str, Any], state: RunState) -> list[str]:
         batch_size=data["batch"]["size"],
         accumulation=data["batch"]["accumulation"],
     )
-    return [id for step in plan if step.step == data["step"] for id in step.items]
+    # Where a method's other steps roll out no batch, batches are counted, not steps.
+    in_turn = data["batch"]["rule"] == "in_turn/1"
+    wanted = state.batches + 1 if in_turn else data["step"]
+    return [id for step in plan if step.step == wanted for id in step.items]

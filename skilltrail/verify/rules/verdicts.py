@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -16,7 +15,6 @@ from skilltrail.method.evaluate_candidate import moves_best
 from skilltrail.method.gate import (
     ORDER,
     RULES,
-    GateRule,
     Verdict,
     gate_order,
     judge_all,
@@ -27,6 +25,8 @@ from skilltrail.skill.edit import EditStatus
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.verify.result import Fault, Tags, differing
 from skilltrail.verify.rules.candidates import built_again
+from skilltrail.verify.rules.minibatches import check_minibatch
+from skilltrail.verify.rules.settings import rule_of
 
 # Earlier rules, by which old logs went: they are told as not recomputed.
 OWN_MEANS = "means_of_all_scored/1"  # means over what each skill scored, not over pairs
@@ -36,6 +36,9 @@ SCORE_ALONE = "best_by_score/1"
 def check_verdict(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The verdict, judged again from the rows, item by item in gate order."""
     data = event.data
+    if data.get("split") == "train":
+        yield from check_minibatch(event, state, tags)
+        return
     scored = state.latest("rollouts.scored")
     built = state.latest("candidate.built")
     if scored is None or scored.data["purpose"] != "selection" or built is None:
@@ -43,7 +46,10 @@ def check_verdict(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
         return
     yield from differing(event, {"candidate": built.data["candidate"]})
     if state.broken is None:
-        yield from differing(event, {"current": text_digest(state.skill)})
+        # A pool's candidate may be judged against what it was made of.
+        texts = [state.skill, *([state.parent] if state.documents is not None else [])]
+        if data["current"] not in map(text_digest, texts):
+            yield Fault.of(event, "current", data["current"], state.digest)
     known = [f"{name}/1" for name in RULES]
     if not tags.knows(data["rule"], *known):
         return
@@ -69,7 +75,8 @@ def check_verdict(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
 def judged_again(data: Mapping[str, Any], state: RunState) -> tuple[list[str], Verdict | None]:
     """Return the gate order and the verdict; None when rows end before the gate is decided."""
     rule = rule_of(data)
-    current, candidate = state.scores, state.candidate_scores
+    current = state.measured.get(data["current"], state.scores)
+    candidate = state.candidate_scores
     selection = state.ids("selection")
     if set(current) != set(selection):
         return selection, None
@@ -81,13 +88,6 @@ def judged_again(data: Mapping[str, Any], state: RunState) -> tuple[list[str], V
     if any(id in unknown for id in verdict.judged):
         return order, None
     return order, verdict
-
-
-def rule_of(data: Mapping[str, Any]) -> GateRule:
-    """Return the gate's settings as the event recorded them."""
-    names = {field.name for field in fields(GateRule)} - {"rule"}
-    settings = {name: data[name] for name in names if name in data}
-    return GateRule(rule=data["rule"].removesuffix("/1"), **settings)
 
 
 def check_version(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
@@ -124,7 +124,7 @@ def check_version(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
             rule_of(gate),
             state.best_scores,
             state.candidate_scores,
-            shorter=gate["tokens_after"] < gate["tokens_before"],
+            shorter="split" not in gate and gate["tokens_after"] < gate["tokens_before"],
         )
         # Before cost could move best, an acceptance at an equal score left it where it was.
         on_cost = best and gate["after"] == gate["before"] and not data["best"]

@@ -112,6 +112,12 @@ class GateJudged(Part, frozen=True, kw_only=True):
     epoch: Epoch
     step: Step
     source: Annotated[Source, says("what the candidate comes from")]
+    split: (
+        Annotated[
+            Literal["train"], says("judged on the step's own train items, not on selection")
+        ]
+        | None
+    ) = None
     rule: Tag
     metric: Metric
     mixed_weight: Annotated[Share, says("metric mixed only")] | None = None

@@ -39,6 +39,7 @@ class Purpose(str, Enum):
     TRAIN = "train"
     SELECTION = "selection"
     DEMONSTRATIONS = "demonstrations"
+    MINIBATCH = "minibatch"
     SLOW_UPDATE = "slow_update"
     TEST = "test"
     EVALUATE = "evaluate"

@@ -16,11 +16,13 @@ from skilltrail.history.log.types.parts import (
     Epoch,
     LeftOut,
     Member,
+    Metric,
     Number,
     Pair,
     Part,
     PatchId,
     ReplyKey,
+    Share,
     Source,
     Step,
     Tag,
@@ -46,6 +48,8 @@ class ParentsChosen(Part, frozen=True, kw_only=True):
     step: Step
     parents: Annotated[tuple[Member, ...], Meta(min_length=1)]
     pool: Annotated[tuple[Member, ...], says("what they were chosen from")] | None = None
+    metric: Annotated[Metric, says("of the scores, where it goes by scores")] | None = None
+    mixed_weight: Annotated[Share, says("metric mixed only")] | None = None
     rule: Tag
     reason: str
 

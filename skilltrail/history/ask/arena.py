@@ -1,0 +1,208 @@
+"""The arena: methods side by side, each over the same seeds, with an equal budget of calls.
+
+A gain is the best skill's score minus the seed skill's on the test split, which chose nothing.
+Items are the units of its interval, seeds are averaged within an item and a factor of their own
+where they differ by more than noise (`core.stats.crossed_interval`); two methods are compared
+item by item on the seeds that both have. Calls and tokens are those of training: each rollout
+that the log names counts once, whoever paid for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+from skilltrail.core.score import exact_mean
+from skilltrail.core.stats import crossed_interval
+from skilltrail.history.ask.comparable import common_metric, scores_under
+from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.log.erasure import end_of
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.run_log import RunLog
+
+Cost = Callable[[Iterable[str]], tuple[int | None, float | None]]  # keys -> tokens, US dollars
+
+
+@dataclass(frozen=True)
+class Point:
+    """The best skill after so many rollouts; `mean` is its score on the selection split."""
+
+    calls: int
+    mean: float
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One finished run.
+
+    Attributes:
+        why: what ended it; `limit` is `stop.calls` where that did.
+        calls: rollouts of training that the log names; what the end cut off is in none.
+        curve: the best skill from the seed's on, each where it was accepted.
+        tokens, usd: of all those rollouts; None where a usage or a price is not known.
+        best_tokens, best_usd: of those up to the best skill's acceptance.
+        wall_s: how long training took here, None where nobody knows.
+    """
+
+    method: str
+    seed: int
+    name: str
+    why: str
+    limit: int | None
+    calls: int
+    curve: tuple[Point, ...]
+    tokens: int | None
+    usd: float | None
+    best_tokens: int | None
+    best_usd: float | None
+    test: HeldOut | None
+    wall_s: float | None = None
+
+    @property
+    def spent(self) -> int:
+        """Target calls: the whole limit where it ended the run."""
+        return self.calls if self.limit is None else self.limit
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean difference over `items` and `seeds`, with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    items: int
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Arena:
+    """All entries, methods in the order asked for, and what follows from them.
+
+    Attributes:
+        gains: best minus seed skill on the test split, by method; None where not measured.
+        contrasts: best skills of the first method minus those of the second, by the two.
+    """
+
+    entries: tuple[Entry, ...]
+    gains: Mapping[str, Interval | None]
+    contrasts: Mapping[tuple[str, str], Interval | None]
+
+    @property
+    def methods(self) -> list[str]:
+        return list(dict.fromkeys(entry.method for entry in self.entries))
+
+    def of(self, method: str) -> list[Entry]:
+        return [entry for entry in self.entries if entry.method == method]
+
+
+def arena_of(entries: Sequence[Entry]) -> Arena:
+    """Return what entries say, each alone and in pairs."""
+    tests: dict[str, dict[int, HeldOut]] = {}
+    for entry in entries:
+        tests.setdefault(entry.method, {})
+        if entry.test is not None:
+            tests[entry.method][entry.seed] = entry.test
+    gains = {
+        method: _interval({seed: (test.seed, test.best) for seed, test in some.items()})
+        for method, some in tests.items()
+    }
+    contrasts = {
+        (one, two): _interval(
+            {
+                seed: (tests[two][seed].best, test.best)
+                for seed, test in tests[one].items()
+                if seed in tests[two]
+            }
+        )
+        for one, two in permutations(tests, 2)
+    }
+    return Arena(tuple(entries), gains, contrasts)
+
+
+def _interval(
+    pairs: Mapping[int, tuple[Mapping[str, Fraction], Mapping[str, Fraction]]],
+) -> Interval | None:
+    """Return the interval of later minus earlier, over the items that all pairs have."""
+    sets = [set(one) & set(two) for one, two in pairs.values()]
+    items = sorted(set.intersection(*sets)) if sets else []
+    if not items:
+        return None
+    rows = [[two[item] - one[item] for one, two in pairs.values()] for item in items]
+    low, high = crossed_interval(rows)
+    total = sum((value for row in rows for value in row), Fraction(0))
+    return Interval(float(total / (len(items) * len(pairs))), low, high, len(items), len(pairs))
+
+
+def entry_of(
+    method: str,
+    name: str,
+    events: Sequence[Event],
+    tests: Mapping[str, HeldOut],
+    cost: Cost,
+    wall_s: float | None,
+) -> Entry | None:
+    """Return the entry of a training log, None where the run is not finished.
+
+    Args:
+        tests: what held-out items say, by the id of a run's last event.
+    """
+    end = end_of(events)
+    if end is None:
+        return None
+    story = RunLog(events)
+    keys = dict.fromkeys(key for key in _keys(events))
+    curve, known = _curve(story)
+    tokens, usd = cost(keys)
+    best_tokens, best_usd = cost(known)
+    return Entry(
+        method=method,
+        seed=story.start.data["seed"],
+        name=name,
+        why=end.data["why"],
+        limit=end.data.get("calls"),
+        calls=len(keys),
+        curve=curve,
+        tokens=tokens,
+        usd=usd,
+        best_tokens=best_tokens,
+        best_usd=best_usd,
+        test=tests.get(events[-1].id),
+        wall_s=wall_s,
+    )
+
+
+def _keys(events: Iterable[Event]) -> Iterable[str]:
+    for event in events:
+        if event.type == "rollouts.scored":
+            yield from (row["key"] for row in event.data["items"] if row["key"] is not None)
+
+
+def _curve(story: RunLog) -> tuple[tuple[Point, ...], list[str]]:
+    """Return the best skill by calls, and the keys that were known when the last one came."""
+    said: dict[str, Any] = common_metric([story])
+    points: list[Point] = []
+    known: dict[str, None] = {}
+    until: list[str] = []
+    seed: Event | None = None
+    for event in story.events:
+        if event.type == "rollouts.scored":
+            known |= dict.fromkeys(_keys([event]))
+        if event.type == "skill.versioned" and event.data["version"] == 0:
+            seed = event  # measured by the rollouts that come next
+            continue
+        baseline = seed is not None and event.type == "rollouts.scored"
+        made = event.type == "skill.versioned" and event.data["best"]
+        if not baseline and not made:
+            continue
+        version = seed if baseline else event
+        assert version is not None
+        mean = exact_mean(scores_under(story, version.data["digest"], said).values())
+        if mean is not None:
+            points.append(Point(len(known), float(mean), version.data["tokens"]))
+        until, seed = list(known), None
+    return tuple(points), until

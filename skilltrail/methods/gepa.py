@@ -1,0 +1,192 @@
+"""GEPA: reflective mutation of documents drawn from a per-item Pareto front.
+
+Source: arXiv 2507.19457, algorithms 1 and 2, and the public package `gepa`.
+
+    the pool is the seed document, measured on the selection split
+    for each minibatch of train items, in epochs of seeded order:
+        parent = drawn from the pool's per-item Pareto front, by how many items it is best on
+        roll out the minibatch with the parent; none failed: nothing to learn, go on
+        reflect on it, which gives a candidate
+        roll out the same minibatch with the candidate
+        keep it only if its sum is higher; then measure it in full, and it joins the pool
+        after each that joined, while merges are left:
+            two members of the front, neither made of the other, with a common ancestor:
+            the better one takes over what the other changed since then, and joins if it wins
+    the result is the member with the highest mean
+
+Departures. Reflection is by our analysts and gives edits, not a new instruction. The paper's
+merge swaps modules of a program; a document is one module, so ours carries over changed lines,
+takes the latest common ancestor (the package draws one), and lets the gate judge the result
+against the better parent on the selection split, with its early stop (the package: five items,
+ties win). The last minibatch of an epoch may be short (the package fills it up). A candidate
+equal to a document of the pool is not measured again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from itertools import combinations
+
+from skilltrail.method.aggregate import aggregate
+from skilltrail.method.evaluate_candidate import evaluate_candidate, record_version
+from skilltrail.method.loop import end_step, first_record
+from skilltrail.method.reflect import reflect
+from skilltrail.method.rollout import Rollout, scored
+from skilltrail.method.run import Run, State, view_of
+from skilltrail.method.schedule import Step, plan_epoch
+from skilltrail.methods.carrying import changes
+from skilltrail.methods.draws import Draws
+from skilltrail.methods.minibatch import consumed, judge_minibatch, roll_out
+from skilltrail.methods.pareto import lots, values_of
+from skilltrail.methods.pool import Known, Pool, ancestors, begin, grown
+from skilltrail.methods.steps import Tried, build, choose_parents, select_all
+from skilltrail.optimizers.protocol import Observation
+from skilltrail.skill.edit import Patch
+
+PARETO, MERGE = "pareto/1", "merge/1"
+
+
+async def gepa(
+    run: Run, state: State, draws: Draws | None = None
+) -> AsyncGenerator[State, None]:
+    """Yield the state after each mutation and each merge."""
+    draws = Draws(run.params.seed) if draws is None else draws
+    pool, merges, number = begin(state), run.params.methods.gepa.merges, 0
+    merged: set[tuple[int, int]] = set()
+    for epoch in range(1, run.params.epochs + 1):
+        for batch in minibatches(run, epoch):
+            number += 1
+            size = len(pool)
+            state, pool = await mutate(run, state, pool, replace(batch, step=number), draws)
+            yield state
+            pair = mergeable(run, pool, merged, draws, number) if len(pool) > size else None
+            if pair is not None and merges:
+                merges, number = merges - 1, number + 1
+                merged.add(pair)
+                state, pool = await merge(run, state, pool, Step(epoch, number, ()), pair)
+                yield state
+
+
+def minibatches(run: Run, epoch: int) -> list[Step]:
+    """Return the minibatches of one epoch."""
+    ids, size = [item.id for item in run.train], run.params.methods.gepa.minibatch
+    return plan_epoch(ids, seed=run.params.seed, epoch=epoch, batch_size=size, accumulation=1)
+
+
+def draw_parent(run: Run, pool: Pool, step: Step, draws: Draws) -> Known:
+    """Draw a member of the front and record the draw."""
+    weights = lots([values_of(run.gate_rule, one.scores) for one in pool])
+    places = list(weights)
+    parent = pool[places[draws.weighted(list(weights.values()), step.step, "parent")]]
+    members = [one.member(run.gate_rule, weights.get(at)) for at, one in enumerate(pool)]
+    said = f"{weights[parent.version]} of {sum(weights.values())} lots"
+    read = consumed(run.gate_rule)
+    choose_parents(run, step, [members[parent.version]], PARETO, said, members, **read)
+    return parent
+
+
+async def mutate(
+    run: Run, state: State, pool: Pool, step: Step, draws: Draws
+) -> tuple[State, Pool]:
+    """Change a member of the front after a minibatch, and keep what is better on it."""
+    parent = draw_parent(run, pool, step, draws)
+    state, rollouts, seen = await roll_out(
+        run, state, step, parent.text, run.params.methods.gepa.minibatch
+    )
+    values = [run.gate_rule.value(rollout.score) for rollout in rollouts]
+    record = first_record(step, [])
+    if all(value == 1 for value in values):
+        after = end_step(run, state, record, "no item of the minibatch failed")
+        return after, grown(pool, state, after, (parent.version,))
+    tried = await propose(run, state, parent, step, seen)
+    if tried is None or (why := unusable(pool, tried)):
+        why = "nobody proposed an edit" if tried is None else why
+        after = end_step(run, state, record if tried is None else tried.record, why)
+        return after, grown(pool, state, after, (parent.version,))
+    after = await keep(run, state, parent, step, tried, rollouts)
+    return after, grown(pool, state, after, (parent.version,))
+
+
+def unusable(pool: Pool, tried: Tried) -> str:
+    """Return why a candidate goes no further, "" where it does."""
+    if not tried.built.usable:
+        return tried.built.reason
+    same = [one.version for one in pool if one.text == tried.built.candidate.text]
+    return f"the same text as v{same[0]}" if same else ""
+
+
+async def propose(
+    run: Run, state: State, parent: Known, step: Step, seen: tuple[Observation, ...]
+) -> Tried | None:
+    """Reflect on the minibatch; return the candidate of all that was proposed, or None."""
+    view = replace(
+        view_of(run, state, step, None, seen),
+        skill=parent.text,
+        history=parent.history,
+        update_mode="patch",
+    )
+    patches = await reflect(run, view)
+    whole = await aggregate(run, view, patches)
+    if whole is None or not whole.edits:
+        return None
+    return select_all(run, state, step, parent.text, whole, patches)
+
+
+async def keep(
+    run: Run, state: State, parent: Known, step: Step, tried: Tried, before: list[Rollout]
+) -> State:
+    """Let the minibatch judge a candidate; one that it lets through is measured in full."""
+    text = tried.built.candidate.text
+    gate, record = await judge_minibatch(run, step, tried, parent.text, before)
+    if record.verdict != "accepted":
+        return end_step(run, state, record, "")
+    rollouts = await run.rollouts.all(run.selection, text, run.params.gate.repeats)
+    where = {"epoch": step.epoch, "step": step.step}
+    run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
+    state = run.follow(state)
+    record_version(run, state, tried.built, gate)
+    return end_step(run, run.follow(state), record, "")
+
+
+def mergeable(
+    run: Run, pool: Pool, merged: set[tuple[int, int]], draws: Draws, step: int
+) -> tuple[int, int] | None:
+    """Draw a pair of the front that may be merged, the better one first; None of none."""
+    front = sorted(lots([values_of(run.gate_rule, one.scores) for one in pool]))
+    pairs = {
+        f"{a} {b}": (a, b)
+        for a, b in combinations(front, 2)
+        if (a, b) not in merged and (b, a) not in merged
+        if a not in ancestors(pool, b) and b not in ancestors(pool, a)
+    }
+    if not pairs:
+        return None
+    a, b = pairs[draws.order(list(pairs), step, "merge")[0]]
+    means = [run.gate_rule.mean(pool[at].scores) for at in (a, b)]
+    assert means[0] is not None
+    assert means[1] is not None
+    return (a, b) if means[0] >= means[1] else (b, a)
+
+
+async def merge(
+    run: Run, state: State, pool: Pool, step: Step, pair: tuple[int, int]
+) -> tuple[State, Pool]:
+    """Carry what the second of a pair changed over to the first; the gate judges the result."""
+    first, second = pool[pair[0]], pool[pair[1]]
+    shared = max(ancestors(pool, first.version) & ancestors(pool, second.version))
+    members = [one.member(run.gate_rule) for one in (first, second)]
+    read = consumed(run.gate_rule)
+    choose_parents(run, step, members, MERGE, f"both made of v{shared}", **read)
+    said = f"what v{second.version} changed since v{shared}"
+    edits = changes(pool[shared].text, second.text, first.text, said)
+    tried = build(run, state, step, first.text, Patch("success", (), tuple(edits), said))
+    if why := unusable(pool, tried):
+        after = end_step(run, state, tried.record, why)
+        return after, grown(pool, state, after, pair)
+    against = (first.text, first.scores)
+    after, record = await evaluate_candidate(
+        run, state, tried.built, tried.record, against=against
+    )
+    after = end_step(run, after, record, "")
+    return after, grown(pool, state, after, pair)
