@@ -102,6 +102,8 @@ def first(lab: Lab, pattern: str) -> int:
         ("open w .*/params.yaml", signal.SIGTERM),
         ("open w .*/dvc.lock", signal.SIGKILL),
         ("open w .*/workspace.run", signal.SIGHUP),
+        ("open .*/.git/HEAD.lock", signal.SIGTERM),  # all is staged, and not yet committed
+        (r"os.rename .*/reports/out/\.[\w-]{22}\.tmp", signal.SIGKILL),  # from the cache
     ],
 )
 def test_a_killed_experiment_leaves_a_way_back(
