@@ -191,12 +191,12 @@ AXES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "compaction": {"off": {}, "on": {"compaction": True}},
     "accumulation": {"1": {}, "2": {"accumulation": 2, "batch_size": 2}},
     "slow update": {
-        "off": {},
+        "off": {"slow_update": {"enabled": False}},
         "gated": SLOW,
         "forced": FORCED,
         "changed": {"slow_update": {"enabled": True, "samples": 3, "pairs": "changed"}},
     },
-    "meta skill": {"off": {}, "on": META},
+    "meta skill": {"off": {"meta_skill": {"enabled": False}}, "on": META},
     "judge": {"off": {}, "on": {"judged": True}},
     "proposals": {"help": {}, "stall": {"optimizer": "stubborn"}},
     "schedule": {
