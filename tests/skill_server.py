@@ -22,7 +22,10 @@ def says(call: Call) -> Answer:
     """Answer as the target, or as the optimizer where edits are asked for."""
     text = _text(call.body)
     if '"edits"' not in text:
-        article = re.findall(r"article (\d+) cost", text)[-1]
+        articles = re.findall(r"article (\d+) cost", text)
+        if not articles:  # another question of the optimizer: nothing to say to it
+            return Answer("nothing")
+        article = articles[-1]
         unit = " EUR" if RULE in text else ""
         return Answer(f"{article}.50{unit}", input=len(text) // 4, output=4)
     if "parents" in text:
