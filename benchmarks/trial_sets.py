@@ -1,9 +1,9 @@
 """Sets of extraction questions for `benchmarks.trial`: who wrote them when, and what for.
 
     space, court            before `rules/2`, kept aside while `rules/1` was written
-    order, talk, weather    after commit 4a21874 (`rules/2`, its defaults and data); what
+    order, talk, weather    after commit 92f5fe2 (`rules/2`, its defaults and data); what
                             failed in their selection items led to `rules/3`
-    library, match, recipe  after commit 0db0952 (`rules/3`): nothing was chosen by them
+    library, match, recipe  after commit 7e6925e (`rules/3`): nothing was chosen by them
 
 Each function returns one text and (question, answer) pairs on it.
 """

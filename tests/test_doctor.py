@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skilltrail.cli.commands.checks import OK, WARNING, git_check, store_check
+from skilltrail.cli.checks import OK, WARNING, git_check, store_check
 from skilltrail.core.errors import UsageError
 from skilltrail.params.fields import Params
 from skilltrail.runtime.preflight import input_paths, left_behind, refuse_left_behind

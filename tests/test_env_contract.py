@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items
 
-from skilltrail.cli.commands.checks import FAULT
+from skilltrail.cli.checks import FAULT
 from skilltrail.cli.commands.envs import contract_checks
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from openpyxl import Workbook
 
-from skilltrail.cli.commands.checks import not_checked
+from skilltrail.cli.checks import not_checked
 from skilltrail.cli.commands.envs import contract_checks
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item

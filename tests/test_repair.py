@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from skilltrail.cli.commands.checks import FAULT, OK, git_check, state_checks
+from skilltrail.cli.checks import FAULT, OK, git_check, state_checks
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.repository import Git
 from skilltrail.repair.at_work import kind_of, workers

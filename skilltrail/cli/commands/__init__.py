@@ -47,7 +47,7 @@ COMMANDS = (
     Command("aa-check", "aa_check", "Measure one skill twice: how noisy is the gate here?"),
     Command("store", "store", "Show what is recorded, and care for it."),
     Command("doctor", "doctor", "Check the set-up and say how to fix what is wrong."),
-    Command("back", "back", "After an experiment: everything as HEAD's run left it."),
+    Command("back", "doctor", "After an experiment: everything as HEAD's run left it."),
     Command("ui", "ui", "Follow, start and stop runs on a live page."),
     Command("export", "export", "Write tables, the curve, audits or a SKILL.md to files."),
     Command("adopt", "adopt", "Show a skill's diff to a live skill file, then write it there."),
@@ -55,5 +55,5 @@ COMMANDS = (
     Command("harvest", "harvest", "Propose items from the sessions of agent programs."),
     Command("data", "envs", "Join a released split manifest with your download."),
     Command("params", "params", "Show every param of this run, its value and its origin."),
-    Command("preset", "preset", "Print or write a named set of params, e.g. the reference's."),
+    Command("preset", "params", "Print or write a named set of params, e.g. the reference's."),
 )

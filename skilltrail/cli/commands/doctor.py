@@ -1,4 +1,4 @@
-"""`skilltrail doctor`: what is missing or broken here, and how to fix it."""
+"""`skilltrail doctor` and `back`: what is broken here, and the way back to HEAD's run."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.checks import FAULT, run_checks
+from skilltrail.cli.checks import FAULT, run_checks
 from skilltrail.cli.commands.envs import contract_checks
-from skilltrail.cli.commands.probes import probe_checks
 from skilltrail.cli.options import JSON, SET_PARAM
+from skilltrail.cli.probes import probe_checks
 from skilltrail.history.git.repository import Git
 from skilltrail.models.environ import redactor
+from skilltrail.repair.back import back as take_back
 from skilltrail.repair.case import Case
 from skilltrail.repair.doctor import findings, mend
-from skilltrail.runtime.console import asked, emit_json, say, table
+from skilltrail.runtime.console import asked, emit, emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
 
@@ -70,3 +71,24 @@ def doctor(
         table(("", "what", "found", "to do"), rows)
     if any(check.verdict == FAULT for check in checks):
         raise typer.Exit(1)
+
+
+def back(as_json: JSON = False) -> None:
+    """Take branch, params, dvc.lock, data, skill and report back to the run of HEAD.
+
+    After an experiment, finished, killed or stopped. Whatever no commit holds is copied to
+    .skilltrail/kept first; recorded calls, and files that no stage writes, stay as they are.
+
+    Example: dvc exp run -S lr=8; skilltrail back
+    """
+    place = find_place()
+    case = Case(place, Git.find(place.root), ask=lambda question: True)
+    steps = []
+    for done in take_back(case):
+        steps.append(done)
+        if not as_json:
+            emit(done)
+    if as_json:
+        emit_json({"done": steps, "kept": case.kept.folder})
+    elif case.kept.names:
+        emit(str(case.kept))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from skilltrail.cli.commands.checks import (
+from skilltrail.cli.checks import (
     FAULT,
     OK,
     WARNING,

@@ -1,13 +1,9 @@
 """RunState: what is known of a run after an event; `evolve` takes in the next one.
 
 The loop, replay, commits, verification and reports all fold a log by this one function, so that
-what one of them holds true is true for the others. Events are taken at their word: the checks
-of `verify` compare each with the state before it is taken in.
-
-Documents are rebuilt from the log alone: the seed text stands in `run.started`, a candidate is
-its parent plus the recorded diff (or the recorded text in rewrite modes), a version is the
-candidate that the gate let through. Each text is held against its recorded SHA-256, so that a
-rebuilt document is either right or named as a fault.
+what one holds true is true for the others. Events are taken at their word: the checks of
+`verify` compare each with the state before it is taken in. Documents are rebuilt from the log
+alone; each is right by its recorded SHA-256, or named as a fault.
 """
 
 from __future__ import annotations
@@ -62,8 +58,7 @@ class RunState:
         measured: scores of each version by its digest, once a method with a pool was chosen.
         batches: train batches rolled out so far.
         candidate, candidate_scores: the candidate under judgement, and its scores.
-        shortfall: what selection items lacked to a hard 1, summed over the evaluations that
-            were judged so far.
+        shortfall: what selection items lacked to a hard 1, summed over judged evaluations.
         rolled_out: train items rolled out so far, in any step.
         last_soft: digest of the skill and soft score of each train item's last rollout.
         earlier_soft: the last soft score of an item with another skill than that one.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from skilltrail.cli.commands.checks import FAULT, OK, WARNING, Check
+from skilltrail.cli.checks import FAULT, OK, WARNING, Check
 from skilltrail.cli.forecast import roles_of
 from skilltrail.models.probe import ProbeResult, probe
 from skilltrail.params.fields import Params
