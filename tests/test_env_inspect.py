@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +24,14 @@ from skilltrail.models.protocol import Reply
 
 pytest.importorskip("inspect_ai", reason="needs the extra inspect")
 
+ENDS = """
+import os, sys
+sys.path.insert(0, "tests")
+from env_world import env_of, own_items, roll, scripted
+item = own_items("inspect")[0].item
+roll(env_of("inspect"), item, scripted(["1"]))
+print(os.environ["INSPECT_TRACE_FILE"])
+"""
 PRICE, LEDGER = "data/inspect/tasks.py@price", "data/inspect/tasks.py@ledger"
 HEAD = """
 from pathlib import Path
@@ -286,3 +298,14 @@ def test_a_task_that_is_not_there_is_named(task: str, found: str) -> None:
 def test_arguments_that_a_task_does_not_take_are_named() -> None:
     with pytest.raises(ParamError, match="unexpected keyword"):
         items(PRICE, task_args={"colour": "red"})
+
+
+def test_a_program_that_ends_takes_its_traces_away_and_no_device() -> None:
+    """Inspect packs and removes its trace file at exit; once that was /dev/null."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDS], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    trace = Path(done.stdout.strip())
+    assert trace.name == "trace.log"
+    assert not trace.parent.exists()
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)

@@ -33,7 +33,7 @@ from skilltrail.history.log.log import follow, read_log
 from skilltrail.history.log.replay import versions
 
 TARGET = {"backend": "openai", "api": "chat", "model": "m", "provider": "lab", "max_tokens": 32}
-PERSON = "Oskar Harroley"  # of an item that a worked example is made of
+PERSON = "Bruno Sornini"  # of an item that a worked example is made of
 SECRET = 'pass"word\\ü/\n line two'
 LEARNER = Learner()
 

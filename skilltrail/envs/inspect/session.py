@@ -16,9 +16,11 @@ from typing import Any
 
 from skilltrail.core.errors import DataError
 
-# Before the first import: nothing of Inspect's own display, and no trace file in a home.
+# Before the first import: nothing of Inspect's own display, and no trace file in a home. Inspect
+# packs and removes that file at exit, so it must be one of ours: as root it would remove a device.
+_TRACES = tempfile.TemporaryDirectory(prefix="skilltrail-inspect-")
 os.environ.setdefault("INSPECT_DISPLAY", "none")
-os.environ.setdefault("INSPECT_TRACE_FILE", os.devnull)
+os.environ.setdefault("INSPECT_TRACE_FILE", f"{_TRACES.name}/trace.log")
 
 from inspect_ai import SampleSource, Task, enqueue_sample, eval_async, task_with  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
