@@ -16,8 +16,8 @@ from typing import Any
 
 from skilltrail.core.errors import DataError
 
-# Before the first import: nothing of Inspect's own display, and no trace file in a home. Inspect
-# packs and removes that file at exit, so it must be one of ours: as root it would remove a device.
+# Before the first import: nothing of Inspect's own display, and no trace file in a home.
+# Inspect packs and removes that file at exit: named /dev/null, root would lose the device.
 _TRACES = tempfile.TemporaryDirectory(prefix="skilltrail-inspect-")
 os.environ.setdefault("INSPECT_DISPLAY", "none")
 os.environ.setdefault("INSPECT_TRACE_FILE", f"{_TRACES.name}/trace.log")
