@@ -57,6 +57,7 @@ OTHER: Mapping[str, Mapping[str, tuple[Any, Mapping[str, Any]]]] = {
     },
     "qa": {
         "scorer": ("contains", {}),
+        "url": ("http://127.0.0.1:9/score", {"scorer": "http"}),
         "tolerance": (0.05, {}),
         "context_chars": (20, {}),
         "answer_tokens": (3, {}),

@@ -35,7 +35,8 @@ def test_a_prompted_optimizer_has_lines_of_its_own() -> None:
     params = Params(optimizer=Optimizer(backend="openai", model="gpt-4o"))
     found = forecast(params, SIZE)
     total = found.totals("optimizer")
-    assert 0 < total.calls_low < total.calls_high
+    # Minibatches of successes, and those without a failure to learn from, may need no question.
+    assert 0 == total.calls_low < total.calls_likely < total.calls_high
     assert total.usd_high is not None
     assert total.usd_high > 0
 

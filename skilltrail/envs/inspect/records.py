@@ -8,9 +8,9 @@ the rollout, a digest of the latter is part of the input: a changed target is an
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from skilltrail.core.canon import digest
@@ -73,11 +73,11 @@ def _file(root: Path, place: str) -> Any:
         raise ParamError(_PARAM, found, f"Move it there. {_FORMS}")
     if not path.is_file():
         raise ParamError(_PARAM, f"there is no file {place}", _FORMS)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    # From the text itself: Python's own cache takes a file of the same second and size for the
+    # old one.
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)
     return module
 
 
