@@ -172,13 +172,16 @@ def test_it_is_not_root_and_has_no_capability() -> None:
 
 @needs_bubblewrap
 def test_no_path_and_no_name_of_this_machine_is_told() -> None:
-    """Where packages, interpreter and project lie, and what the host is called."""
+    """Where packages, interpreter and project lie, and what the host is called.
+
+    But for compiled modules: Python writes into them where their source lay.
+    """
     code = (
         "import os, pathlib\n"
         "print(os.uname().nodename, os.listdir('/proc'))\n"
         "for top in (*pathlib.Path('/').glob('site*'), pathlib.Path('/py/lib')):\n"
         "    for file in top.rglob('*'):\n"
-        "        name = file.name\n"
+        "        name = file.name if file.suffix != '.pyc' else ''\n"
         "        if '.dist-info' in str(file) or '.pth' in name or 'editable' in name:\n"
         "            try: print(file.read_text(errors='replace'))\n"
         "            except OSError as error: print(error)\n"

@@ -16,7 +16,7 @@ from skilltrail.core.errors import DataError, ParamError
 from skilltrail.core.item import SPLITS
 from skilltrail.data.read import SUFFIXES
 from skilltrail.envs.protocol import Environment
-from skilltrail.envs.registry import environment_class
+from skilltrail.envs.registry import environment_class, environment_folders
 
 NOTHING = "data/none"  # the default of both params: DVC cannot track an empty path
 
@@ -65,12 +65,17 @@ def find_source(root: Path, env: str, path: str, split_dir: str) -> Source:
         return Source(_split_files(root, root / split_dir, "data.split_dir"))
     if has_path:
         return Source({"": _items_file(root, root / path, "data.path")})
-    if environment_class(env).records is not Environment.records:
+    if env in environment_folders() and _has_own_records(env):
         return Source({})
     own = root / "data" / env
     if own.is_dir() and any(_candidates(own, names) for names in NAMES.values()):
         return Source(_split_files(root, own, "env"))
     return Source({"": _items_file(root, own, "env")})
+
+
+def _has_own_records(env: str) -> bool:
+    """Return whether an environment has its records from no file."""
+    return environment_class(env).records is not Environment.records
 
 
 def is_set(root: Path, value: str) -> bool:
