@@ -54,9 +54,16 @@ ASKED: dict[str, list[tuple[str, str]]] = {
     "adopt": [("live.md --propose", "+++"), ("live.md --yes --risky", "+++")],
     "new-env": [("my_benchmark", "wrote")],
     "data": [("import qa --manifest ids --source all.jsonl --out out", "train 1")],
+    "preset": [("skillopt", "-S ")],
     "params": [("", "lr"), ("--changed -S lr=8", "lr")],
 }  # fmt: skip
-ELSEWHERE = {"ui": "tests/test_ui.py asks the page for its address"}
+ELSEWHERE = {
+    "ui": "tests/test_ui.py asks the page for its address",
+    "share": "tests/test_sharing.py has the remote that it needs",
+    "fetch": "tests/test_sharing.py has the remote that it needs",
+    "arena": "tests/test_arena.py has the queue that it needs",
+    "harvest": "tests/test_sessions.py has the sessions that it needs",
+}
 
 
 @pytest.fixture(scope="module")
