@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 from toy_world import ToyRun
 from verify_project import says, write_project
 
-from skilltrail.cli.commands.arena import bouts_of
+from skilltrail.cli.commands.measure.arena import bouts_of
 from skilltrail.cli.main import run
 from skilltrail.history.ask.arena import Arena, arena_of, entry_of
 from skilltrail.history.ask.heldout import HeldOut

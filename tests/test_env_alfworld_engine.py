@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from env_world import ROOT, WHERE, roll, scripted
 
-from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.item import Item
 from skilltrail.envs.alfworld.engine import State, TextWorldEngine, missing

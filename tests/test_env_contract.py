@@ -11,7 +11,7 @@ import pytest
 from env_world import OURS, ROOT, WHERE, env_of, own_items
 
 from skilltrail.cli.checks import FAULT
-from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory, Turn

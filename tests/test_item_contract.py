@@ -10,7 +10,7 @@ import pytest
 from openpyxl import Workbook
 
 from skilltrail.cli.checks import not_checked
-from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score

@@ -12,7 +12,7 @@ from env_world import ROOT, WHERE, env_of
 from verify_project import says, write_project
 from verify_world import verified
 
-from skilltrail.cli.commands.params import preset_values
+from skilltrail.cli.commands.start.params import preset_values
 from skilltrail.core.errors import DataError, UsageError
 from skilltrail.data.find import NOTHING, find_source
 from skilltrail.data.load import load_items

@@ -19,7 +19,7 @@ from toy_world import (
     toy_params,
 )
 
-from skilltrail.cli.commands.summary import unusable_lines, unusable_steps
+from skilltrail.cli.commands.ask.summary import unusable_lines, unusable_steps
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score

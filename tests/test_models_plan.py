@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from skilltrail.cli.commands.plan import measured_tokens
+from skilltrail.cli.commands.start.plan import measured_tokens
 from skilltrail.cli.forecast import PerCall, forecast
 from skilltrail.models.probe import probe
 from skilltrail.params.fields import Evaluate, Optimizer, Params

@@ -1,4 +1,5 @@
-"""What a person can type after `skilltrail`: one module per command or family of commands.
+"""What a person can type after `skilltrail`: one module per command or family of commands,
+by theme.
 
 A command is the function of its name, or a typer application of that name for a family. Its
 module is imported only when it is asked for, so `skilltrail --help` stays fast.
@@ -24,36 +25,52 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("init", "init", "Write a workspace into your own git repository."),
-    Command("summary", "summary", "Show scores, gain, calls and time of the last run."),
-    Command("log", "log", "Show a run's events, one line each; --follow a running one."),
-    Command("replay", "history", "Rebuild any version of the skill from the log alone."),
-    Command("diff", "runs", "Compare two skills: the text, and the scores item by item."),
-    Command("blame", "audit", "Show where every line of a version comes from."),
-    Command("audit", "audit", "Answer why a change was made."),
-    Command("bisect", "audit", "Find the version that first broke, or fixed, an item."),
-    Command("runs", "runs", "List all runs, where they forked and what differed."),
-    Command("arena", "arena", "Train by several methods with one budget, and compare them."),
-    Command("compare", "runs", "Compare runs by a param, over seeds."),
-    Command("fork", "runs", "Start the next training from any version of any run."),
-    Command("verify", "history", "Check a run: log, recorded calls, commits."),
-    Command("rebuild", "refs", "Make all refs/evolution again from the logs."),
-    Command("share", "refs", "Put your runs on a remote, under a name of your own."),
-    Command("fetch", "refs", "Bring others' runs from a remote."),
-    Command("anchor", "refs", "Sign a run's last commit, or print the hash to publish."),
-    Command("erase", "refs", "Take a secret out of recorded calls, logs, outputs and commits."),
-    Command("plan", "plan", "Forecast calls, tokens and money of a run."),
-    Command("evaluate", "evaluate", "Measure any skill on any split."),
-    Command("aa-check", "aa_check", "Measure one skill twice: how noisy is the gate here?"),
-    Command("store", "store", "Show what is recorded, and care for it."),
-    Command("doctor", "doctor", "Check the set-up and say how to fix what is wrong."),
-    Command("back", "doctor", "After an experiment: everything as HEAD's run left it."),
-    Command("ui", "ui", "Follow, start and stop runs on a live page."),
-    Command("export", "export", "Write tables, the curve, audits or a SKILL.md to files."),
-    Command("adopt", "adopt", "Show a skill's diff to a live skill file, then write it there."),
-    Command("new-env", "envs", "Make a new environment from the template."),
-    Command("harvest", "harvest", "Propose items from the sessions of agent programs."),
-    Command("data", "envs", "Join a released split manifest with your download."),
-    Command("params", "params", "Show every param of this run, its value and its origin."),
-    Command("preset", "params", "Print or write a named set of params, e.g. the reference's."),
+    Command("init", "start.init", "Write a workspace into your own git repository."),
+    Command("summary", "ask.summary", "Show scores, gain, calls and time of the last run."),
+    Command("log", "ask.log", "Show a run's events, one line each; --follow a running one."),
+    Command("replay", "ask.history", "Rebuild any version of the skill from the log alone."),
+    Command("diff", "ask.runs", "Compare two skills: the text, and the scores item by item."),
+    Command("blame", "ask.audit", "Show where every line of a version comes from."),
+    Command("audit", "ask.audit", "Answer why a change was made."),
+    Command("bisect", "ask.audit", "Find the version that first broke, or fixed, an item."),
+    Command("runs", "ask.runs", "List all runs, where they forked and what differed."),
+    Command(
+        "arena", "measure.arena", "Train by several methods with one budget, and compare them."
+    ),
+    Command("compare", "ask.runs", "Compare runs by a param, over seeds."),
+    Command("fork", "ask.runs", "Start the next training from any version of any run."),
+    Command("verify", "ask.history", "Check a run: log, recorded calls, commits."),
+    Command("rebuild", "keep.refs", "Make all refs/evolution again from the logs."),
+    Command("share", "keep.refs", "Put your runs on a remote, under a name of your own."),
+    Command("fetch", "keep.refs", "Bring others' runs from a remote."),
+    Command("anchor", "keep.refs", "Sign a run's last commit, or print the hash to publish."),
+    Command(
+        "erase", "keep.refs", "Take a secret out of recorded calls, logs, outputs and commits."
+    ),
+    Command("plan", "start.plan", "Forecast calls, tokens and money of a run."),
+    Command("evaluate", "measure.evaluate", "Measure any skill on any split."),
+    Command(
+        "aa-check", "measure.aa_check", "Measure one skill twice: how noisy is the gate here?"
+    ),
+    Command("store", "keep.store", "Show what is recorded, and care for it."),
+    Command("doctor", "start.doctor", "Check the set-up and say how to fix what is wrong."),
+    Command("back", "start.doctor", "After an experiment: everything as HEAD's run left it."),
+    Command("ui", "ask.ui", "Follow, start and stop runs on a live page."),
+    Command(
+        "export", "deliver.export", "Write tables, the curve, audits or a SKILL.md to files."
+    ),
+    Command(
+        "adopt",
+        "deliver.adopt",
+        "Show a skill's diff to a live skill file, then write it there.",
+    ),
+    Command("new-env", "start.envs", "Make a new environment from the template."),
+    Command("harvest", "start.harvest", "Propose items from the sessions of agent programs."),
+    Command("data", "start.envs", "Join a released split manifest with your download."),
+    Command(
+        "params", "start.params", "Show every param of this run, its value and its origin."
+    ),
+    Command(
+        "preset", "start.params", "Print or write a named set of params, e.g. the reference's."
+    ),
 )

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.commands.runs import all_runs
+from skilltrail.cli.commands.ask.runs import all_runs
 from skilltrail.cli.sources import project
 from skilltrail.core.errors import UsageError
 from skilltrail.store.place import find_place

@@ -236,7 +236,7 @@ def _write_curve(path: Path, training: Sequence[Event]) -> None:
 def _page(
     here: Project, training: Sequence[Event], evaluation: Sequence[Event], *, runs: bool
 ) -> str:
-    from skilltrail.cli.commands.runs import all_runs
+    from skilltrail.cli.commands.ask.runs import all_runs
     from skilltrail.report.book import read_facts
     from skilltrail.report.book.runs import run_rows
     from skilltrail.report.page import page
@@ -246,7 +246,7 @@ def _page(
 
 
 def _audits(training: Sequence[Event]) -> str:
-    from skilltrail.cli.commands.audit import evidence
+    from skilltrail.cli.commands.ask.audit import evidence
     from skilltrail.history.ask.audit import audit_version
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.log.run_log import RunLog

@@ -17,42 +17,51 @@ from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.runtime.template import Upgrade, init_workspace, upgrade_workspace
 from skilltrail.store.place import find_place
 
+DATA = Annotated[
+    Path | None,
+    typer.Option(
+        help="Your items: CSV, TSV, JSONL, JSON, XLSX, a `datasets` folder, "
+        "promptfoo tests, an Inspect log."
+    ),
+]
+SKILL = Annotated[Path | None, typer.Option(help="Your skill to start from.")]
+TARGET = Annotated[
+    str | None, typer.Option(help="Model to train for, as in openai:gpt-4o-mini.")
+]
+OPTIMIZER = Annotated[
+    str | None, typer.Option(help="Model that proposes edits; rules = embedded.")
+]
+YES = Annotated[bool, typer.Option("--yes", help="Ask nothing.")]
+COLUMN = Annotated[
+    list[str] | None, typer.Option(help="A column's role, as in question=Frage.")
+]
+SCORER = Annotated[
+    str | None, typer.Option(help="A scorer of `qa`, in place of the one chosen.")
+]
+RATIO = Annotated[str | None, typer.Option(help="train:selection:test; default near 1:1:1.")]
+FOLDER = Annotated[
+    Path | None, typer.Option("--dir", help="A subfolder to write into; made if need be.")
+]
+EXAMPLE = Annotated[bool, typer.Option(help="Bring the default items along.")]
+ENV = Annotated[str | None, typer.Option(help="The environment; of --example: textqa.")]
+UPGRADE = Annotated[
+    bool, typer.Option("--upgrade", help="Let this workspace stand for the library here.")
+]
+
 
 def init(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Your items: CSV, TSV, JSONL, JSON, XLSX, a `datasets` folder, "
-            "promptfoo tests, an Inspect log."
-        ),
-    ] = None,
-    skill: Annotated[Path | None, typer.Option(help="Your skill to start from.")] = None,
-    target: Annotated[
-        str | None, typer.Option(help="Model to train for, as in openai:gpt-4o-mini.")
-    ] = None,
-    optimizer: Annotated[
-        str | None, typer.Option(help="Model that proposes edits; rules = embedded.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Ask nothing.")] = False,
-    column: Annotated[
-        list[str] | None, typer.Option(help="A column's role, as in question=Frage.")
-    ] = None,
-    scorer: Annotated[
-        str | None, typer.Option(help="A scorer of `qa`, in place of the one chosen.")
-    ] = None,
-    ratio: Annotated[
-        str | None, typer.Option(help="train:selection:test; default near 1:1:1.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option("--dir", help="A subfolder to write into; made if need be.")
-    ] = None,
-    example: Annotated[bool, typer.Option(help="Bring the default items along.")] = False,
-    env: Annotated[
-        str | None, typer.Option(help="The environment; of --example: textqa.")
-    ] = None,
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Let this workspace stand for the library here.")
-    ] = False,
+    data: DATA = None,
+    skill: SKILL = None,
+    target: TARGET = None,
+    optimizer: OPTIMIZER = None,
+    yes: YES = False,
+    column: COLUMN = None,
+    scorer: SCORER = None,
+    ratio: RATIO = None,
+    folder: FOLDER = None,
+    example: EXAMPLE = False,
+    env: ENV = None,
+    upgrade: UPGRADE = False,
     as_json: JSON = False,
 ) -> None:
     """Write a workspace: pipeline, params, pages, seeds; nothing is written over.
@@ -72,10 +81,10 @@ def init(
     if data is not None:
         from skilltrail.cli import own_data, starting
 
-        asked = None if yes or as_json or not sys.stdin.isatty() else ask_column
+        ask = None if yes or as_json or not sys.stdin.isatty() else ask_column
         wanted = own_data.Wanted(data, env, scorer, ratio, _columns(column))
         start = starting.Start(wanted, place, skill, target, optimizer)
-        starting.start(start, agree(yes=yes or as_json), asked, json=as_json)
+        starting.start(start, agree(yes=yes or as_json), ask, json=as_json)
         return
     _refuse_without_data(
         skill=skill, target=target, optimizer=optimizer, column=column, scorer=scorer,
@@ -85,7 +94,11 @@ def init(
     written = init_workspace(place, bring)
     if as_json:
         emit_json({"folder": "." if folder is None else folder.as_posix(), "files": written})
-        return
+    else:
+        _tell_written(written, folder, example=example)
+
+
+def _tell_written(written: Sequence[str], folder: Path | None, *, example: bool) -> None:
     for name in written:
         emit(name)
     into = "" if folder is None else f"cd {shlex.quote(folder.as_posix())} && "

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from skilltrail.cli.checks import FAULT, run_checks
-from skilltrail.cli.commands.envs import contract_checks
+from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.cli.probes import probe_checks
 from skilltrail.history.git.repository import Git

@@ -1,0 +1,1 @@
+"""From a trained skill to where it is used."""

@@ -1,0 +1,1 @@
+"""Care for what is recorded, here and on a remote."""

@@ -1,0 +1,1 @@
+"""Measure skills and methods."""
