@@ -14,7 +14,7 @@ from skilltrail.store.place import find_place
 async def main() -> None:
     """Build all outputs in the project that the stage runs in."""
     place = find_place()
-    build(place.workspace, place.root)
+    build(place.workspace, place.root, place.experiment)
 
 
 if __name__ == "__main__":

@@ -67,6 +67,7 @@ _SHAPES = re.compile(
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | (?<=://)[^\s/:@]*:[^\s/@]+(?=@)                   # user:password@ in a URL
+    | (?<=://)[A-Za-z0-9_-]{20,}(?=@)                   # token@ in a URL
     | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
     """,
     re.VERBOSE | re.DOTALL,
@@ -76,6 +77,22 @@ _SHAPE_MARKS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox",
     "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=", "gsk_", "r8_", "xai-", "nvapi-",
     "pplx-", "dapi", "ya29.", "npm_", "pypi-", "k_live_",
+)  # fmt: skip
+# Programs whose arguments hold a password, and the flag before it. A variable or a placeholder
+# in its place stays.
+_WORDS = r"(?:[^\n\\|]|\\[\s\S]){0,200}?\s"
+_COMMAND = re.compile(
+    rf"""(?x)
+    (?P<name> \b(?: curl{_WORDS}(?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)
+        | https?{_WORDS}(?:-a|--auth) | (?:sshpass|7z\w?){_WORDS}-p | (?:un)?zip{_WORDS}-P
+        | (?:mysql|mariadb|mongo)\w*{_WORDS}-p(?=\S)
+        | \w+\s+login{_WORDS}-p | redis-cli{_WORDS}-a | ldap\w+{_WORDS}-w
+        | smbclient{_WORDS}-U ) [\s=]{{0,4}} (?=[^\s$<{{-]) )
+    (?: "[^"$\n]+" | '[^'\n]+' | [^\s"']+ )"""
+)
+_COMMAND_MARKS = (
+    "curl", "http", "sshpass", "7z", "zip", "mysql", "mariadb", "mongo", "login", "redis-cli",
+    "ldap", "smbclient",
 )  # fmt: skip
 _QUERY = re.compile(
     r"""(?ix)
@@ -91,8 +108,9 @@ _AUTH_HEADER = re.compile(
 )
 _ASSIGNED = re.compile(
     r"""(?ix)
-    (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|password|passwd
-        |access[_-]?token|auth[_-]?token|client[_-]?secret|x-api-key)
+    (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|passwor[dt]|passwd
+        |passphrase|passcode|[_.-]pass|[_.-]pwd|private[_-]?key
+        |(?:access|auth|bot|bearer|hub|lab|refresh|session)[_-]?token|x-api-key)
         [a-z0-9_-]{0,64} \\{0,8}["']? \s{0,8} [:=] \s{0,8} )
     (?P<value> (?P<q> \\{1,8}["'] | "{3} ) (?: [^\n]{0,400}? (?P=q) | [^\n]* )
         | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | ["'][^\n]* | [^\s,;&"'}]+ )
@@ -100,6 +118,27 @@ _ASSIGNED = re.compile(
 )
 _FLAG = re.compile(
     r"(?i)(?P<name>(?<!\S)--?(?:[a-z]+[_-]){0,4}(?:api-?key|secret|password|token)[\s=]+)[^\s-]\S*"
+)
+# In a sentence. What follows is taken for a secret where it is quoted, holds a digit or a sign,
+# or ends the sentence and is no word that such a sentence ends with.
+_IS = r"""(?:\s+(?:for|of|to|on|at|in)\s+(?:\S{1,40}\s+){1,4}?|\s+)
+    (?:is|ist|was|are|were|being|equals|becomes?|->|→
+        |(?:(?:is|was|now)\s+)?(?:(?:re)?set|changed)\s+to)
+    \s*:?\s+(?:(?:now|still|just|simply)\s+)?"""
+_NO_SECRET = r"""(?:\w+(?:ed|ing|ly|able|ible)|above|absent|below|blank|correct|empty|expire
+    |false|here|incorrect|invalid|known|long|missing|none|null|ok|public|right|safe|secret|set
+    |short|strong|there|true|unknown|valid|weak|wrong)"""
+_SAID = re.compile(
+    rf"""(?ix)
+    (?P<name> \b(?:pass(?:wor[dt]s?|wd|phrase|codes?)|pwd)
+        (?: {_IS} | \s+(?=[^\s\d]{{0,64}}\d)(?=\S{{0,64}}[a-z]) ) )
+    (?: ["“„][^"”\n]{{3,200}}["”] | '[^'\n]{{3,200}}' | `[^`\n]{{3,200}}`
+        | (?=[^\s\d!@\#$%^&*_+=~]{{0,64}}[\d!@\#$%^&*_+=~])[^\s"'`]{{4,}}
+        | (?!{_NO_SECRET}\b) [^\W\d_]{{4,64}} (?=,|[.!;)]?\s*(?:\n|\Z)) )
+    | (?P<of_key> \b(?:(?:api|secret|access|private|license)[\s_-]?keys?|secrets?|tokens?
+        |credentials?) {_IS} ["'`]? )
+        (?=[^\s\d]{{0,64}}\d)(?=[^\sa-z]{{0,64}}[a-z]) [^\s"'`]{{8,}}
+    | (?P<of_pin> \bpin(?:\s(?:code|number))? {_IS} ["'`]? ) \d{{4,8}}\b"""
 )
 _MIN_VALUE_CHARS = 4  # a shorter value would be hidden in ordinary words
 _MIN_SURE_CHARS = 8  # in data, where `DEBUG_TOKEN=none` shall not hide every `none`
@@ -155,7 +194,7 @@ class Redactor:
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         text = _without_shapes(text)
-        for pattern in (_AUTH_HEADER, _ASSIGNED, _FLAG):
+        for pattern in (_AUTH_HEADER, _ASSIGNED, _FLAG, _SAID):
             text = pattern.sub(_hidden_value, text)
         return text
 
@@ -195,12 +234,14 @@ class Redactor:
 
 def _without_shapes(text: str) -> str:
     if any(mark in text for mark in _SHAPE_MARKS):
-        return _QUERY.sub(_hidden_value, _SHAPES.sub(HIDDEN, text))
+        text = _QUERY.sub(_hidden_value, _SHAPES.sub(HIDDEN, text))
+    if any(mark in text for mark in _COMMAND_MARKS):
+        text = _COMMAND.sub(_hidden_value, text)
     return text
 
 
 def _hidden_value(found: re.Match[str]) -> str:
-    return f"{found['name']}{HIDDEN}"
+    return f"{found[next(name for name in found.groupdict() if found[name])]}{HIDDEN}"
 
 
 def _any_of(texts: set[str]) -> re.Pattern[str] | None:

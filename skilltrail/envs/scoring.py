@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from skilltrail.core.child import TimeUp
 from skilltrail.core.errors import DataError, SkilltrailError, raised_at
 from skilltrail.core.item import Item
 from skilltrail.core.score import InvalidScore, Outcome, Score, exact
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
-from skilltrail.envs.guard import GUARD, Guard, Raised, TimeUp
+from skilltrail.envs.guard import GUARD, Guard, Raised
 from skilltrail.envs.protocol import BrokenItem, Environment
 from skilltrail.envs.registry import is_foreign
 from skilltrail.models.errors import TooLong

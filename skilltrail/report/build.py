@@ -13,6 +13,8 @@ from pathlib import Path
 
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import CURVE, EVALUATION, EVENTS, METRICS, PAGE
+from skilltrail.history.git.opening import name_here
+from skilltrail.history.git.ref_names import is_label
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.report.book import Facts, read_facts
@@ -22,11 +24,16 @@ from skilltrail.report.page import inert, page
 from skilltrail.report.tables import curve, metrics, tsv
 
 
-def build(workspace: Path, root: Path | None = None) -> None:
-    """Read the logs of `workspace` and write the report's files; `root` as in `read_facts`."""
+def build(workspace: Path, root: Path | None = None, experiment: str | None = None) -> None:
+    """Read the logs of `workspace` and write the report's files.
+
+    `root` is as in `read_facts`; `experiment` is DVC's name of it.
+    """
     training = read_log(workspace / EVENTS)
     evaluation = read_log(workspace / EVALUATION, after=training[-1])
-    for path, texts in drawn(workspace, training, evaluation, root).items():
+    name = None if root is None else name_here(root, training[-1], experiment)
+    name = name if name is not None and is_label(name) else None
+    for path, texts in drawn(workspace, training, evaluation, root, name).items():
         write_atomic(workspace / path, next(iter(texts)))
 
 
@@ -35,13 +42,15 @@ def drawn(
     training: Sequence[Event],
     evaluation: Sequence[Event],
     root: Path | None = None,
+    name: str | None = None,
 ) -> dict[Path, Iterable[str]]:
     """Return the report's files as text; the exports and splits of `workspace` are read.
+    `name` is the run's.
 
     After the first text, which is the file as of now, come those that it may have been before
     later openings of the test split were known.
     """
-    facts = read_facts(workspace, [*training, *evaluation], root)
+    facts = read_facts(workspace, [*training, *evaluation], root, name)
     numbers = metrics(training, evaluation) | totals([*training, *evaluation], facts)
     return {
         METRICS: [json.dumps(numbers, indent=2, sort_keys=True) + "\n"],

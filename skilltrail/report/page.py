@@ -94,7 +94,11 @@ def first_screen(
     return {
         "title": shown(f"Skilltrail: {_named_run(run, training)}"),
         "live": False,
-        "run": {"env": shown(_named_run(run, training)), "short": run["id"][:12]},
+        "run": {
+            "env": shown(_named_run(run, training)),
+            "short": run["id"][:12],
+            "name": run["name"],
+        },
         "told": shown(_told(run)),
         "result": _result(numbers, _on_items(held_out, evaluation), run["selection"]),
         "interval": _interval(held_out),
@@ -182,12 +186,13 @@ def _legend(entries: Mapping[str, str]) -> Markup:
 
 
 def _named_run(run: Mapping[str, Any], training: Sequence[Event]) -> str:
-    """Return what tells this run from others: environment, learning rate, optimizer, seed."""
+    """Return what tells this run from others: name, environment, lr, optimizer, seed."""
     budgets = [event.data for event in training if event.type == "budget.decided"]
     most = max((b["budget"] for b in budgets if b["budget"] is not None), default=None)
     patches = [event.data for event in training if event.type == "patch.proposed"]
     rules = bool(patches) and all(patch["rule"] is not None for patch in patches)
-    parts = [str(run["env"])]
+    named = "" if run["name"] is None else f"{run['name']}: "
+    parts = [named + str(run["env"])]
     parts += [] if most is None else [f"lr {budgets[0].get('lr', most)}"]
     parts += [("rules" if rules else "prompted optimizer")] if patches else []
     return ", ".join([*parts, f"seed {run['seed']}"])

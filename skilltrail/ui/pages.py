@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.splits import FOLDER as SPLITS
 from skilltrail.history.ask.evaluations import evaluations
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.git.opening import name_here
 from skilltrail.history.log.events import Event
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.facts import read_expected
@@ -59,7 +61,9 @@ class Pages:
 
     def _book(self, events: Sequence[Event]) -> tuple[dict[str, Any], dict[str, Any]]:
         after = evaluation(self._place, events)
-        book = book_of(events, after, self._facts([*events, *after]), self._runs())
+        facts = self._facts([*events, *after])
+        facts = replace(facts, name=name_here(self._place.root, events[-1]))
+        book = book_of(events, after, facts, self._runs())
         return first_screen(book, events, after), book
 
     def _facts(self, events: Sequence[Event]) -> Facts:

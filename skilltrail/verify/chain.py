@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from html import unescape
+from pathlib import Path
 
+from skilltrail.history.git.branches import names_of_run
 from skilltrail.history.git.commits import Committing
-from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
+from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS, is_label
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.log.events import Event, parse_event
 
 UNREPLACED = "--no-replace-objects"
+_RUN = re.compile(r'<meta name="run" content="([^"]*)">')
+_HEAD_CHARS = 5_000  # of a page
+
+
+def name_on(page: Path) -> str | None:
+    """Return the name that a page gives its run, None where it gives none that can be one."""
+    try:
+        head = page.read_text("utf-8", "replace")[:_HEAD_CHARS]
+    except OSError:
+        return None
+    found = _RUN.search(head)
+    name = None if found is None else unescape(found[1])
+    return name if name is not None and is_label(name) else None
+
+
+def names_here(root: Path, last: Event | None) -> list[str]:
+    """Return the names that the run ending with `last` has among the refs of a project."""
+    git = Git.find(root)
+    return [] if git is None or last is None else names_of_run(git, last)
 
 
 @dataclass(frozen=True)

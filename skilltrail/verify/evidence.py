@@ -14,7 +14,7 @@ from typing import Any
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.item import SPLITS, Item
-from skilltrail.core.layout import EVALUATION, EVENTS
+from skilltrail.core.layout import EVALUATION, EVENTS, PAGE
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.ask.evaluations import evaluation_logs
@@ -27,15 +27,17 @@ from skilltrail.runtime.evaluation.log import RUN_DIGITS
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import Place
-from skilltrail.verify.chain import Chain
+from skilltrail.verify.chain import Chain, name_on
 from skilltrail.verify.log import LogReport, verify_log
 from skilltrail.verify.recorded import RecordedFacts
 from skilltrail.verify.result import Check, Fault
 from skilltrail.verify.stale import Inputs
 
-# What the report stage draws, from workspace, training log, evaluation and root: the texts
+# What the report stage draws, from workspace, logs, root and the run's name: the texts
 # that a file may have, by path.
-Draw = Callable[[Path, Sequence[Event], Sequence[Event], Path], Mapping[Path, Iterable[str]]]
+Draw = Callable[
+    [Path, Sequence[Event], Sequence[Event], Path, str | None], Mapping[Path, Iterable[str]]
+]
 STARTED, OPENED = "run.started", "test.opened"
 
 
@@ -242,7 +244,12 @@ class Evidence:
         report = self.evaluation
         evaluation = [] if report is None else report.events
         place, training = self.place, self.training.events
-        return self.draw(place.workspace, training, evaluation, place.root)
+        return self.draw(place.workspace, training, evaluation, place.root, self.run_name)
+
+    @cached_property
+    def run_name(self) -> str | None:
+        """The name that the page gives the run: a label, no claim."""
+        return name_on(self.place.workspace / PAGE)
 
     def excuse(self, stage: str) -> str | None:
         """Return why a difference from what is here may be no fault of the run."""

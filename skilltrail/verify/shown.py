@@ -14,6 +14,7 @@ from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.replay import version_of
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.exports import shard_files
+from skilltrail.verify.chain import names_here
 from skilltrail.verify.doors import run_name
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.log import FINISHED
@@ -99,7 +100,7 @@ def _drawn(evidence: Evidence, path: Path) -> Check:
     texts = iter(e.drawn[path])
     right = next(texts)
     if found == right or found in texts:
-        return Check(1, 1)
+        return _named(e) if path == PAGE else Check(1, 1)
     compare = _numbers if path == METRICS else _lines
     faults = list(compare(path, found, right))
     if path != CURVE and not _exports(e):
@@ -107,6 +108,15 @@ def _drawn(evidence: Evidence, path: Path) -> Check:
         check = e.held("report", 1, faults)
         return check if faults else Check(0, 1, "the rollouts behind it are not here")
     return e.held("report", 1, faults)
+
+
+def _named(evidence: Evidence) -> Check:
+    """Return the check of a page that is right but for the run's name, which no log holds."""
+    name, names = evidence.run_name, names_here(evidence.place.root, evidence.training.last)
+    if name is None or not names:  # without refs, the level `anchored` is not checked
+        return Check(1, 1)
+    held = any(one == name or one.endswith(f"/{name}") for one in names)
+    return Check(1, 1, name) if held else Check(0, 1, f"no ref calls this run {name!r}")
 
 
 def _exports(evidence: Evidence) -> bool:

@@ -22,9 +22,11 @@ from verify_world import told_again, verified
 from skilltrail.cli.main import run
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import FaultError
+from skilltrail.core.layout import PAGE
 from skilltrail.data.splits import read_split, write_splits
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
 from skilltrail.history.log.events import Event, make_event
+from skilltrail.report.build import drawn
 from skilltrail.store.protocol import Fact
 from skilltrail.verify.result import Level
 from tests.fault_server import FaultServer
@@ -94,6 +96,26 @@ def test_the_project_is_right_before_it_is_changed_and_when_all_is_written_again
     forger = next(forgers)
     forger.write()
     assert verified(forger.folder).exit_code() == 0
+
+
+def test_the_page_gives_the_runs_name_and_another_one_is_not_taken_for_checked(
+    base: Path, forgers: Iterator[Forger]
+) -> None:
+    page = (base / PAGE).read_text("utf-8")
+    assert '<meta name="run" content="main">' in page
+    assert "<title>Skilltrail: main: " in page
+    forger = next(forgers)
+    texts = drawn(forger.folder, forger.training, forger.evaluation, forger.folder, "other")
+    (forger.folder / PAGE).write_text(next(iter(texts[PAGE])), "utf-8", newline="\n")
+    forger.lock()
+    found = verified(forger.folder)
+    assert (found.faults, found.exit_code()) == ([], 3)
+    assert "no ref calls this run 'other'" in str(found)
+    for said in ("two words", "a\u202eb", "<b>", "x" * 3 + "&quot;"):
+        texts = drawn(forger.folder, forger.training, forger.evaluation, forger.folder, said)
+        (forger.folder / PAGE).write_text(next(iter(texts[PAGE])), "utf-8", newline="\n")
+        forger.lock()
+        assert verified(forger.folder).exit_code() in (1, 3)
 
 
 # Every field of every event, with all that follows made to fit: logs, live logs, commits,

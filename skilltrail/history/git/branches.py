@@ -119,16 +119,27 @@ def _evaluation_lines(door: Git, ref: str) -> list[bytes]:
 def name_of_run(door: Git, last: Event, label: str) -> str | None:
     """Return the name of the run whose training ends with event `last`; None where no ref
     holds it. Of several names it is `label`, if that is one of them."""
+    names = names_of_run(door, last)
+    return label if label in names else next(iter(names), None)
+
+
+def names_of_run(door: Git, last: Event) -> list[str]:
+    """Return the names of the run whose training ends with event `last`."""
     asked = ("--fixed-strings", f"--grep={last.id}", "--max-count=1", "--format=%H")
     found = door.run("log", f"--glob={RUNS}*", *asked).decode().strip()
-    return run_holding(door, found, label) if found else None
+    return runs_holding(door, found) if found else []
 
 
 def run_holding(door: Git, commit: str, label: str) -> str | None:
     """Return a run that holds a commit, the one called `label` first; None where none does."""
+    names = runs_holding(door, commit)
+    return label if label in names else next(iter(names), None)
+
+
+def runs_holding(door: Git, commit: str) -> list[str]:
+    """Return the runs that hold a commit."""
     try:
         out = door.run("for-each-ref", "--contains", commit, "--format=%(refname)", RUNS)
     except GitError:  # this repository has no such commit
-        return None
-    names = [ref.removeprefix(RUNS) for ref in out.decode().split()]
-    return label if label in names else next(iter(names), None)
+        return []
+    return [ref.removeprefix(RUNS) for ref in out.decode().split()]

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail.history.git.branch import SideBranch
+from skilltrail.history.git.branches import name_of_run
 from skilltrail.history.git.ref_names import DETACHED
 from skilltrail.history.git.repository import Git, GitError
+from skilltrail.history.log.events import Event
 from skilltrail.history.log.recorder import Projection
 
 WITHOUT_GIT = (
@@ -40,6 +42,16 @@ def open_side_branch(
         return make(door, label_of(door, experiment))
     except GitError as error:
         report("history.uncommitted", {"message": str(error)})
+        return None
+
+
+def name_here(root: Path, last: Event, experiment: str | None = None) -> str | None:
+    """Return the name of the run whose training ends with `last`, the experiment's or the
+    branch's where it has several; None where no commits are at hand."""
+    try:
+        git = Git.find(root)
+        return None if git is None else name_of_run(git, last, label_of(git, experiment))
+    except GitError:
         return None
 
 

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from skilltrail.core.hidden import HIDDEN
+
 RUNS = "refs/evolution/"
 VERSIONS = "refs/evolution-versions/"
 EVALUATIONS = "refs/evolution-evaluations/"
@@ -100,6 +102,11 @@ def ref_label(label: str) -> str:
     parts = [part.strip(".").removesuffix(".lock") for part in name.split("/")]
     name = "/".join(part for part in parts if part)
     return name if name not in ("", "@", "-") else DETACHED
+
+
+def is_label(text: str) -> bool:
+    """Return whether `text` can be a run's name, and shows as what it is."""
+    return ref_label(text) == text and HIDDEN.search(text) is None
 
 
 def _blocked(name: str, refs: Mapping[str, str]) -> bool:

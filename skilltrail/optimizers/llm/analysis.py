@@ -49,12 +49,13 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Draft:
-    """The usable part of an analyst's reply."""
+    """The usable part of an analyst's reply, with the commands that the agent may be told."""
 
     edits: tuple[Edit, ...]
     reasoning: str
     failure_types: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    procedures: tuple[str, ...] = ()
 
 
 def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]:
@@ -70,7 +71,8 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     edits = named_items(kept.edits, frozenset(given.ids), kept)
     types = _failure_types(given, found, kept)
     notes = _notes(given, found, kept)
-    draft = Draft(tuple(edits), _text(found.get("reasoning")), types, notes)
+    told = tuple(given.ground.screen.procedures(edits))
+    draft = Draft(tuple(edits), _text(found.get("reasoning")), types, notes, told)
     return Reading(draft, tuple(kept.faults), tuple(kept.dropped))
 
 

@@ -10,8 +10,9 @@ failures are no replies: they go through to the caller.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 from skilltrail.core.tokens import count_tokens
@@ -21,7 +22,8 @@ from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompt, Prompts
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
-from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_reply
+from skilltrail.optimizers.llm.reading.aside import read_aside
+from skilltrail.optimizers.llm.reading.replies import Fault, asked_form
 from skilltrail.optimizers.llm.shown.room import request_tokens
 from skilltrail.optimizers.protocol import RejectedReply
 from skilltrail.skill.fence import clip, fenced
@@ -69,6 +71,7 @@ class Asker:
     options: LlmOptions
     prompts: Prompts
     count: Counter
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of bulk to be read
 
     def fill(self, name: str, values: Mapping[str, str]) -> Prompt:
         """Return a prompt with its values and with what every question is told."""
@@ -163,12 +166,8 @@ class Asker:
 
     async def _hear(self, question: Question[T], model: Model, request: Request) -> _Heard[T]:
         key, reply = await self._call(model, request)
-        found = read_reply(reply, question.schema)
-        if isinstance(found, Fault):
-            return _Heard(key, reply, found, Reading(None), ())
-        reading = question.read(found.value)
-        reading = replace(reading, faults=(*found.broken, *reading.faults))
-        return _Heard(key, reply, None, reading, found.repairs)
+        found = await read_aside(reply, question.schema, question.read, self.turn)
+        return _Heard(key, reply, *found)
 
     async def _call(self, model: Model, request: Request) -> tuple[str, Reply]:
         """Return the fact key and the reply, made or recalled."""

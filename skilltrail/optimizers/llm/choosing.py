@@ -10,6 +10,7 @@ The model's answer counts only when it is exact: distinct whole numbers within r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
@@ -42,7 +43,7 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
             options="rank",
             prompt=asker.fill(f"rank_{kind}", values),
             schema="ranking",
-            read=lambda found: _read_order(found, len(edits), chosen),
+            read=partial(_read_order, total=len(edits), chosen=chosen),
             otherwise="ranked by support",
         )
     )
@@ -73,7 +74,7 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
             options="lr",
             prompt=asker.fill("budget", values),
             schema="budget",
-            read=lambda found: _read_budget(found, most),
+            read=partial(_read_budget, most=most),
             otherwise="the scheduled budget holds",
         )
     )

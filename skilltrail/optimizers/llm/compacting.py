@@ -7,6 +7,7 @@ task, so nothing but the document itself can find its way into the shorter one.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
@@ -35,7 +36,7 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
             options="rewrite",
             prompt=asker.fill("compact", epoch_state(view, asker.options.context_tokens)),
             schema="shorter_document",
-            read=lambda found: _read(found, ground),
+            read=partial(_read, ground=ground),
             otherwise="the document stays as it is",
         )
     )

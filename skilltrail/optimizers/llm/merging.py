@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
@@ -148,7 +149,7 @@ def _question(
         options="merge",
         prompt=asker.fill(f"merge_{side}_{suffix}", values),
         schema=_SCHEMAS[suffix],
-        read=lambda found: _read(suffix, found, ground, by_id),
+        read=partial(_read, suffix, ground=ground, by_id=by_id),
         otherwise="the proposals are joined by rule",
         narrow=lambda schema: _narrowed(schema, list(by_id)),
     )

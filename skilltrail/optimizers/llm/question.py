@@ -35,7 +35,7 @@ class Question(Generic[T]):
         stage: what events call it: reflect, merge, rank, budget, rewrite, slow, meta, …
         options: the stage that params call it (`options.STAGES`).
         schema: name of the reply's schema.
-        read: turns the reply's object into a value; pure.
+        read: turns the reply's object into a value; pure, and can be pickled.
         otherwise: what happens when there is no usable reply, for the record.
         narrow: changes the schema that is asked for, e.g. to ids that exist.
         if_too_long: what happens when the model's context cannot hold the request, where that

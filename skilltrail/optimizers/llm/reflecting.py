@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
@@ -102,7 +103,7 @@ def _patch(
     analyst: _Analyst, asked: Asked[Draft], draft: Draft, shown: Mapping[str, Any]
 ) -> Patch:
     repairs = {"repairs": list(asked.repairs)} if asked.repairs else {}
-    told = analyst.ground.screen.procedures(draft.edits)
+    told = list(draft.procedures)
     procedures: dict[str, Any] = {"procedures": told} if told else {}
     if analyst.asker.options.judge_reasons:
         procedures["judge_reasons"] = True
@@ -157,7 +158,7 @@ def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[
         options="analyst",
         prompt=analyst.asker.fill(name, values),
         schema=schema,
-        read=lambda found: read_analysis(analyst.assignment, found),
+        read=partial(read_analysis, analyst.assignment),
         otherwise="this minibatch gives no patch",
         if_too_long=None if shrink == SHRINKS else HALVED,
         narrow=lambda asked_form: _narrowed(analyst, asked_form),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
@@ -52,9 +53,7 @@ async def rewrite(
             options="rewrite",
             prompt=asker.fill("rewrite", values),
             schema="rewrite",
-            read=lambda found: _checked(
-                found, "document", lambda text: document_faults(text, ground)
-            ),
+            read=partial(_checked, "document", partial(document_faults, ground=ground)),
             otherwise="there is no rewrite",
         )
     )
@@ -69,12 +68,7 @@ async def guide(asker: Asker, view: EpochView) -> Answer:
     if not any(pair.category in _CALLING for pair in view.pairs):
         return Answer(None, "nothing regressed or persists", "keep/1")
     screen = screen_of_epoch(view, asker.options.setting.domain.agent)
-
-    def read(found: Mapping[str, Any]) -> Reading[Texts]:
-        if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
-            return Reading((view.guidance, _reasoning(found)))
-        return _checked(found, "guidance", lambda text: _guidance_faults(text, view, screen))
-
+    read = partial(_read_guidance, view, screen)
     asked, rejected = await _ask_of_epoch(
         asker, view, ("slow_update", "slow", "guidance"), read, "the guidance stays as it is"
     )
@@ -94,7 +88,7 @@ async def remember(asker: Asker, view: EpochView) -> Answer:
         asker,
         view,
         ("meta_skill", "meta", "memory"),
-        lambda found: _checked(found, "memory", lambda text: _memory_faults(text, screen)),
+        partial(_checked, "memory", partial(_memory_faults, screen=screen)),
         "the memory stays as it is",
     )
     if asked.value is None:
@@ -120,7 +114,7 @@ async def consolidate(
             options="merge",
             prompt=asker.fill("consolidate", values),
             schema="reminders",
-            read=lambda found: _read_reminders(found, notes, ground.screen),
+            read=partial(_read_reminders, notes=notes, screen=ground.screen),
             otherwise="reminders of the same sense are joined by rule",
         )
     )
@@ -192,13 +186,19 @@ def _epoch_values(
 
 
 def _checked(
-    found: Mapping[str, Any], name: str, faults_of: Callable[[str], list[str]]
+    name: str, faults_of: Callable[[str], list[str]], found: Mapping[str, Any]
 ) -> Reading[Texts]:
     text = found[name]
     faults = faults_of(text)
     if faults:
         return Reading(None, tuple(faults))
     return Reading((text, _reasoning(found)))
+
+
+def _read_guidance(view: EpochView, screen: Screen, found: Mapping[str, Any]) -> Reading[Texts]:
+    if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
+        return Reading((view.guidance, _reasoning(found)))
+    return _checked("guidance", partial(_guidance_faults, view=view, screen=screen), found)
 
 
 def _guidance_faults(text: str, view: EpochView, screen: Screen) -> list[str]:

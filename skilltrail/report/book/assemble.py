@@ -76,6 +76,7 @@ def book_of(
 def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
     start, end = training[0].data, end_of(training)
     return {
+        "name": facts.name,
         "env": start["env"],
         "agent": start["agent"]["version"],
         "target": dict(start["target"]),

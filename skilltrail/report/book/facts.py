@@ -34,12 +34,14 @@ class Facts:
         present: whether any export was found.
         expected: what the scorer compares an answer with, as text, by item id.
         evaluations: those at hand, of any run.
+        name: of the run, a label; None where it is not known.
     """
 
     values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     present: bool = False
     expected: Mapping[str, str] = field(default_factory=dict)
     evaluations: Sequence[Evaluation] = ()
+    name: str | None = None
 
     def trajectory(self, key: str) -> Mapping[str, Any] | None:
         """Return the trajectory of a rollout, None when it is not here."""
@@ -66,7 +68,12 @@ class Facts:
         return usage
 
 
-def read_facts(workspace: Path, events: Sequence[Event], root: Path | None = None) -> Facts:
+def read_facts(
+    workspace: Path,
+    events: Sequence[Event],
+    root: Path | None = None,
+    name: str | None = None,
+) -> Facts:
     """Return the facts that `events` rest on, as far as `workspace` holds them.
 
     Evaluations are looked for in `root` too, the main repository's project.
@@ -78,7 +85,7 @@ def read_facts(workspace: Path, events: Sequence[Event], root: Path | None = Non
     values, present = read_exports(folders, facts_named(events))
     project = Project(workspace, workspace if root is None else root)
     expected = read_expected(workspace / SPLITS_FOLDER, events)
-    return Facts(values, present, expected, evaluations(project))
+    return Facts(values, present, expected, evaluations(project), name)
 
 
 def read_exports(

@@ -13,9 +13,7 @@ from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
-from skilltrail.history.git.branches import name_of_run
-from skilltrail.history.git.opening import label_of
-from skilltrail.history.git.repository import Git, GitError
+from skilltrail.history.git.opening import name_here
 from skilltrail.history.log import words
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
@@ -166,15 +164,6 @@ def summarize(place: Place) -> dict[str, Any]:
         "reproduction": reproduction,
         "name": name_here(place.root, training[-1]),
     }
-
-
-def name_here(root: Path, last: Event) -> str | None:
-    """Return the name of the run that ends with `last`, None where no commits are at hand."""
-    try:
-        git = Git.find(root)
-        return None if git is None else name_of_run(git, last, label_of(git, None))
-    except GitError:
-        return None
 
 
 def check_scores(

@@ -237,11 +237,13 @@ def _page(
     here: Project, training: Sequence[Event], evaluation: Sequence[Event], *, runs: bool
 ) -> str:
     from skilltrail.cli.commands.ask.runs import all_runs
+    from skilltrail.history.git.opening import name_here
     from skilltrail.report.book import read_facts
     from skilltrail.report.book.runs import run_rows
     from skilltrail.report.page import page
 
-    facts = read_facts(here.workspace, [*training, *evaluation], here.root)
+    name = name_here(here.root, training[-1])
+    facts = read_facts(here.workspace, [*training, *evaluation], here.root, name)
     return page(training, evaluation, facts, run_rows(all_runs(here)) if runs else ())
 
 
