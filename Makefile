@@ -58,7 +58,7 @@ test-browser: .venv/ready-dev
 	python -m pytest tests/browser -rs
 
 test-clients: .venv/ready-dev
-	python -m pytest tests/test_clients.py -rs
+	python -m pytest tests/test_clients.py tests/test_skill_folder_run.py -rs
 
 # Into build/site, to be opened from there or served by any web server; no network is used.
 docs: .venv/ready-dev

@@ -70,7 +70,7 @@ def test_a_journal_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> 
 
 def test_stats_of_no_store_are_zero_and_create_nothing(tmp_path: Path) -> None:
     stats = store_stats(tmp_path)
-    assert stats.rows == {"rollout": 0, "call": 0, "gap": 0}
+    assert stats.rows == {"rollout": 0, "call": 0, "script": 0, "gap": 0}
     assert (stats.file_bytes, stats.claims, stats.exports) == (0, 0, ())
     assert list(tmp_path.iterdir()) == []
 
@@ -81,8 +81,8 @@ def test_stats_count_rows_bytes_claims_and_shards(tmp_path: Path) -> None:
         asyncio.run(store.put("call", RUN, {}))
         export_shards(store, [KEY], tmp_path / "out")
         stats = store_stats(tmp_path, [tmp_path / "out", tmp_path / "absent"])
-    assert stats.rows == {"rollout": 1, "call": 1, "gap": 0}
-    assert stats.value_bytes == {"rollout": 111, "call": 2, "gap": 0}
+    assert stats.rows == {"rollout": 1, "call": 1, "script": 0, "gap": 0}
+    assert stats.value_bytes == {"rollout": 111, "call": 2, "script": 0, "gap": 0}
     assert stats.file_bytes > 0
     assert stats.claims == 0
     (export,) = stats.exports

@@ -30,6 +30,7 @@ from skilltrail.repair.journal import torn_lines
 from skilltrail.runtime.preflight import input_paths, left_behind
 from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, params_with
+from skilltrail.skill.folder import MAIN
 from skilltrail.store.maintenance import examine
 from skilltrail.store.place import Place
 
@@ -175,7 +176,7 @@ def model_check(params: Params) -> Check:
 def seed_check(params: Params, workspace: Path) -> Check:
     """Check that the seed skill is there."""
     path = seed_skill_path(params)
-    if (workspace / path).is_file():
+    if (workspace / path).is_file() or (workspace / path / MAIN).is_file():
         return Check("seed skill", OK, path)
     return Check("seed skill", FAULT, f"there is no {path}", "Create it, or set skill.seed")
 

@@ -29,6 +29,12 @@ def as_skill_md(
     return skill_md(text, name, description, live=live, folder=folder, otherwise=otherwise)
 
 
+def place_of(target: Path) -> Path:
+    """Return where a skill goes that is to go to `target`: a file, or SKILL.md in a folder."""
+    is_folder = target.is_dir() or (target.suffix == "" and not target.exists())
+    return target / SKILL_MD if is_folder else target
+
+
 def live_text(path: Path) -> str:
     """Return what stands at `path` now, "" for nothing (and for stdout).
 

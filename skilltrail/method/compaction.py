@@ -58,7 +58,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         source=SOURCE,
         mode=SOURCE,
         rule=REWRITE,
-        frontmatter=frontmatter,
+        more=None if frontmatter is None else {"frontmatter": frontmatter},
     )
     shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
     if not built.usable or not shrinks:

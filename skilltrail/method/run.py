@@ -181,5 +181,6 @@ def view_of(
         success_threshold=run.params.reflect.success_threshold,
         update_mode=run.params.update_mode,
         frozen=run.params.skill.frozen,
+        scripts=run.params.skill.scripts,
         earlier=state.earlier,
     )

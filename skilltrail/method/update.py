@@ -11,10 +11,10 @@ further; the text that the gate scores is the text that is kept.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
@@ -22,10 +22,13 @@ from skilltrail.history.ask.lines import packed
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import StepView
+from skilltrail.sandbox.choose import open_sandbox
+from skilltrail.sandbox.own_tests import refused_by, run_test, test_key, wanted_tests
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import Candidate, apply_edits
 from skilltrail.skill.candidate import composed
 from skilltrail.skill.edit import Edit, Patch
+from skilltrail.skill.folder import files_of, is_script
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 
@@ -91,6 +94,10 @@ async def make_candidate(
             own = f"{run.history.next_seq}.0"
             build = partial(rewrite, state.skill, answer.value, own)
     candidate, frontmatter = with_frontmatter(run, build)
+    more = {} if frontmatter is None else {"frontmatter": frontmatter}
+    if mode == "patch":
+        candidate, tested = await with_scripts(run, candidate, edits)
+        more |= tested
     if notes is not None:
         noted = apply_edits(candidate.text, [notes], owner=notes.target)
         candidate = composed(candidate, noted)
@@ -104,8 +111,36 @@ async def make_candidate(
         mode=mode,
         rule=rule,
         reply=reply,
-        frontmatter=frontmatter,
+        more=more,
     )
+
+
+async def with_scripts(
+    run: Run, candidate: Candidate, edits: Sequence[Edit]
+) -> tuple[Candidate, dict[str, Any]]:
+    """Return the candidate as `skill.scripts` has it, and what the event says of scripts.
+
+    Scripts that edits change are first held against their tests; where one fails, no script
+    changes, and the other edits stand.
+    """
+    if not run.params.skill.scripts or not any(is_script(edit.file) for edit in edits):
+        return candidate, {}
+    frozen = run.params.skill.frozen
+    candidate = apply_edits(candidate.parent, edits, frozen=frozen, scripts=None)
+    files, rows = files_of(candidate.text), []
+    for test in wanted_tests(candidate):
+
+        async def make(test: str = test) -> dict[str, Any]:
+            return await run_test(open_sandbox(run.params.skill.sandbox), files, test)
+
+        key = test_key(files, test)
+        ran = (await run.rollouts.store.get_or_make("script", key, make)).value
+        passed = ran["ending"] == "finished" and ran["exit"] == 0
+        rows.append({"test": test, "passed": passed, "exit": ran["exit"], "key": key})
+    refusal = refused_by(rows)
+    if refusal is not None:
+        candidate = apply_edits(candidate.parent, edits, frozen=frozen, scripts=refusal)
+    return candidate, {"scripts": "train"} | ({"script_tests": rows} if rows else {})
 
 
 def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, str | None]:
@@ -128,9 +163,12 @@ def record_candidate(
     mode: str = "patch",
     rule: str = APPLY,
     reply: str | None = None,
-    frontmatter: str | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Built:
-    """Record a candidate with its faults; the whole text too, where a diff is no edit."""
+    """Record a candidate with its faults; the whole text too, where a diff is no edit.
+
+    `more` are further fields, of params and facts that decided.
+    """
     before = rejected_before(run, state, text_digest(candidate.text), source)
     faults = candidate.faults + _too_long(run, candidate)
     event = run.history.append(
@@ -150,7 +188,7 @@ def record_candidate(
             "rule": rule,
             "reply": reply,
             **({} if mode == "patch" else {"text": candidate.text}),
-            **({} if frontmatter is None else {"frontmatter": frontmatter}),
+            **({} if more is None else more),
             **({} if before is None else {"rejected_before": before}),
         },
     )
@@ -184,11 +222,27 @@ def _patch_id(merged: Patch | None, notes: Edit | None) -> str:
 def _too_long(run: Run, candidate: Candidate) -> tuple[str, ...]:
     """Return the fault of a candidate over the size limit; one that shrinks is let through."""
     most, tokens = run.params.max_skill_tokens, count_tokens(candidate.text)
+    faults = _file_faults(candidate, run.params.skill.max_file_tokens)
     if not most or tokens <= most or tokens < count_tokens(candidate.parent):
+        return faults
+    return (*faults, too_long(tokens, most))
+
+
+def _file_faults(candidate: Candidate, most: int) -> tuple[str, ...]:
+    before = files_of(candidate.parent)
+    if not most or len(before) == 1:
         return ()
-    return (too_long(tokens, most),)
+    changed = [(p, t) for p, t in files_of(candidate.text).items() if t != before[p]]
+    return tuple(
+        too_long(size, most, path)
+        for path, text in changed
+        if (size := count_tokens(text)) > most and size >= count_tokens(before[path])
+    )
 
 
-def too_long(tokens: int, most: int) -> str:
-    """Return the fault of a document of `tokens` where `most` are allowed."""
-    return f"{tokens} tokens are more than max_skill_tokens allows ({most})"
+def too_long(tokens: int, most: int, path: str | None = None) -> str:
+    """Return the fault of a document, or a file of it, of `tokens` where `most` are allowed."""
+    told = f"{tokens} tokens are more than"
+    if path is None:
+        return f"{told} max_skill_tokens allows ({most})"
+    return f"{path}: {told} skill.max_file_tokens allows ({most})"

@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
+from skilltrail.skill.folder import files_of
 
 
 def changes(ancestor: str, descendant: str, onto: str, said: str) -> list[Edit]:
     """Return the edits of `onto` that do what `descendant` did to `ancestor`; `said` is why."""
-    old, new = split_lines(ancestor), split_lines(descendant)
-    return list(_changes(old, new, split_lines(onto), said))
+    before, after = files_of(ancestor), files_of(descendant)
+    return [
+        replace(edit, file=path)
+        for path, text in files_of(onto).items()
+        for edit in _changes(
+            split_lines(before[path]), split_lines(after[path]), split_lines(text), said
+        )
+    ]
 
 
 def _changes(

@@ -114,7 +114,7 @@ def select_all(
         step=step.step,
         patch=patch.id,
         rule=APPLY,
-        frontmatter=frontmatter,
+        more=None if frontmatter is None else {"frontmatter": frontmatter},
     )
     first = first_record(step, proposed)
     record = with_candidate(first, patch, patch.edits, candidate.results)

@@ -82,6 +82,7 @@ class StepView:
         success_threshold: a rollout with at least this hard score is a success.
         update_mode: patch, rewrite_from_suggestions or full_rewrite_minibatch.
         frozen: True when no edit may change the document's frontmatter.
+        scripts: True when edits may change scripts of a skill folder.
     """
 
     epoch: int
@@ -97,6 +98,7 @@ class StepView:
     success_threshold: float = 1.0
     update_mode: str = "patch"
     frozen: bool = True
+    scripts: bool = False
     earlier: Mapping[str, Observation] = field(default_factory=dict)
 
 

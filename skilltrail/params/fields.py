@@ -16,34 +16,15 @@ from skilltrail.core.item import SPLITS
 from skilltrail.params.knob import derived, knob, operational
 from skilltrail.params.methods import METHODS, NEED_A_MODEL, Methods, Stop
 from skilltrail.params.model_options import BACKENDS, RoleOptions
+from skilltrail.params.skill import DEFAULT_SEED, Skill
 
 NO_DATA = "data/none"
-DEFAULT_SEED = "skills/seeds/default"
 
 SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
 UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
 SHOWN = ("prompt", "trace", "preview", "reference")
 GATE_RULES = ("strict", "paired", "no_regression")
 METRICS = ("hard", "soft", "mixed")
-
-
-@dataclass(frozen=True)
-class Skill:
-    seed: str = operational(
-        DEFAULT_SEED, f"Seed skill file; {DEFAULT_SEED} stands for skills/seeds/<env>.md."
-    )
-    parent: str | None = knob(
-        None, "Event id of the version this run is forked from; set by `skilltrail fork`."
-    )
-    frontmatter: str = knob(
-        "frozen",
-        "Whether training may change the YAML in front of the skill.",
-        choices=("frozen", "train"),
-    )
-
-    @property
-    def frozen(self) -> bool:
-        return self.frontmatter == "frozen"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ def facts_named(events: Iterable[Event], gaps: str = "") -> set[str]:
                     keys.add(row["judgement"])
         if event.data.get("reply") is not None:
             keys.add(event.data["reply"])
+        keys |= {test["key"] for test in event.data.get("script_tests", ())}
     return keys
 
 

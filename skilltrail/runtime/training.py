@@ -31,6 +31,7 @@ from skilltrail.runtime.console import say
 from skilltrail.runtime.outputs import TRAIN_ROLLOUTS, facts_named, keep_hand_edits
 from skilltrail.runtime.session import Session
 from skilltrail.skill.document import BOM, frontmatter_text
+from skilltrail.skill.folder import read_folder
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.lock import run_lock
@@ -129,11 +130,17 @@ def say_who(holder: Owner | None) -> None:
 
 
 def read_seed_skill(path: Path) -> str:
-    """Return the text of the seed skill, checked as every candidate is.
+    """Return the text of the seed skill, checked as every candidate is; a folder's as one.
 
     Raises:
         SkillError: there is no such file, or it is no well-formed document.
     """
+    if path.is_dir():
+        text = read_folder(path)
+        faults = structure_faults(text)
+        if faults:
+            raise SkillError(f"The seed skill {path.name}", "; ".join(faults), "Fix the files")
+        return text
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError as error:

@@ -10,12 +10,21 @@ Departures from SkillOpt: no fuzzy or first-of-many match, no append in place of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from skilltrail.skill.candidate import Candidate, Splice, build
-from skilltrail.skill.document import Document, frontmatter_text, marker, parse
+from skilltrail.skill.candidate import Candidate, Splice, build, joined
+from skilltrail.skill.document import Document, frontmatter_text, marker, parse, plain
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.skill.folder import (
+    MAIN,
+    files_of,
+    is_markdown,
+    is_script,
+    is_test,
+    script_fault,
+    test_of,
+)
 from skilltrail.skill.guards import check_frozen
 from skilltrail.skill.markdown import (
     HEADING,
@@ -35,7 +44,11 @@ TAG = "apply/1"
 
 _CRLF_NOTE = "the document's CR LF line ends are written as LF"
 
-# An edit that was resolved: its id and its change.
+Refusal = tuple[EditStatus, str]  # the detail is "code: sentence"
+FROZEN = (EditStatus.PROTECTED, "scripts: they are frozen (`skill.scripts` in params.yaml)")
+
+# An edit by its name, and one that was resolved: its name and its change.
+Named = tuple[str, Edit | Unusable]
 Resolved = tuple[str, Change]
 
 
@@ -45,25 +58,78 @@ def apply_edits(
     owner: str | None = None,
     *,
     frozen: bool = False,
+    scripts: Refusal | None = FROZEN,
 ) -> Candidate:
     """Return the candidate that `edits` make of `parent`.
 
     An edit without id is known by its index in the list. `owner` names the protected region
     that these edits may write (`write_region`); without any other applied edit the text
     outside that region stays byte for byte. When nothing applies the text is the parent's.
-    `frozen`: no edit may change the frontmatter, or make one.
+    `frozen`: no edit may change the frontmatter, or make one. `scripts`: why no edit may
+    change a script of a skill folder; None = it may.
+
+    Each file of a folder is edited by itself; a script whose syntax an edit breaks stays.
 
     Raises:
         ValueError: two edits have one id.
     """
-    document = parse(parent)
-    results: dict[str, EditResult] = {}
-    resolved: list[Resolved] = []
-    held = False
     names = [edit.id or str(index) for index, edit in enumerate(edits)]
     if len(set(names)) != len(names):
         raise ValueError("two edits of one list have the same id")
+    by_file: dict[str, list[Named]] = {}
     for name, edit in zip(names, edits, strict=True):
+        by_file.setdefault(getattr(edit, "file", MAIN), []).append((name, edit))
+    texts = files_of(parent)
+    if len(texts) == 1 and set(by_file) <= {MAIN}:
+        return _apply(parse(parent), by_file.get(MAIN, []), owner, frozen=frozen)
+    results: dict[str, EditResult] = {}
+    made: dict[str, Candidate] = {}
+    for path, named in by_file.items():
+        refusal = _refusal(path, texts, scripts)
+        if refusal is not None:
+            results |= {name: EditResult(name, *refusal) for name, _ in named}
+            continue
+        document = (parse if is_markdown(path) else plain)(texts[path])
+        one = _apply(document, named, owner, frozen=frozen)
+        fault = script_fault(path, one.text) if one.changed else None
+        if fault is None:
+            made[path] = one
+        results |= {r.edit: _without_script(r, fault) for r in one.results}
+    return joined(parent, made, [results[name] for name in names])
+
+
+def _refusal(
+    path: str, texts: Mapping[str, str], scripts: Refusal | None
+) -> tuple[EditStatus, tuple[int, ...], str] | None:
+    """Return why no edit may change the file of a folder, None = it may."""
+    if path not in texts:
+        return EditStatus.NOT_FOUND, (), f"no_file: files of the skill: {', '.join(texts)}"
+    if is_test(path):
+        return EditStatus.PROTECTED, (), "test: what judges a script is not changed with it"
+    if is_script(path) and scripts is not None:
+        return scripts[0], (), scripts[1]
+    if is_script(path) and test_of(path) not in texts:
+        return EditStatus.PROTECTED, (), f"no_test: there is no {test_of(path)}"
+    return None
+
+
+def _without_script(result: EditResult, fault: str | None) -> EditResult:
+    """Return the result of an edit of a file that has a fault, and so stays as it was."""
+    if fault is None or result.status is not EditStatus.APPLIED:
+        return result
+    return replace(result, status=EditStatus.INVALID, detail=f"syntax: {fault}")
+
+
+def _apply(
+    document: Document, edits: Sequence[Named], owner: str | None, *, frozen: bool
+) -> Candidate:
+    """Return the candidate that `edits` make of one file."""
+    parent = document.text
+    names = [name for name, _ in edits]
+    results: dict[str, EditResult] = {}
+    resolved: list[Resolved] = []
+    held = False
+    for name, edit in edits:
         try:
             change = _change(document, edit, owner, frozen=frozen)
             _check_conflict(change, resolved)
@@ -85,7 +151,7 @@ def apply_edits(
         )
     owned = frozenset(change.region for _, change in resolved if change.region is not None)
     splices = _splices(document, resolved)
-    candidate = build(parent, splices, [results[name] for name in names], owned, keep_ends)
+    candidate = build(document, splices, [results[name] for name in names], owned, keep_ends)
     if frozen and frontmatter_text(candidate.text) != frontmatter_text(parent):
         held = True  # edits that change nothing there one by one may do so together
     return replace(candidate, held=held) if held else candidate
@@ -195,6 +261,8 @@ def _spaced(
     above = written or document.lines[max(splice.start - 1, 0) : splice.start]
     below = document.lines[splice.start : splice.start + 1]
     lines = list(splice.lines)
+    if document.plain:
+        return splice
     if above and _fuses(above[0], lines[0], everywhere):
         lines.insert(0, "")
     if below and _fuses_below(document, splice.start, lines[-1], below[0], everywhere):

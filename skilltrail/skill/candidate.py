@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from skilltrail.skill.document import (
+    Document,
     frontmatter_text,
     parse,
     raw_lines,
@@ -22,6 +23,7 @@ from skilltrail.skill.document import (
     unified_diff,
 )
 from skilltrail.skill.edit import EditResult, EditStatus
+from skilltrail.skill.folder import folder_text, main_text, parts_of
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.structure import structure_faults
 
@@ -117,9 +119,47 @@ def composed(first: Candidate, second: Candidate) -> Candidate:
     )
 
 
+def joined(
+    parent: str, made: Mapping[str, Candidate], results: Sequence[EditResult]
+) -> Candidate:
+    """Return the candidate of a folder of which some files were `made` anew, by path.
+
+    `results` are those of all edits, in the order they were proposed.
+    """
+    parts = parts_of(parent)
+    files = {part.path: part.text for part in parts}
+    text = folder_text(files | {path: one.text for path, one in made.items()})
+    sources: list[Source] = []
+    old_end, new_end, author = 0, True, ""
+    for at, part in enumerate(parts):
+        if at:  # the blank line is there where the file before ends with a line end
+            blank = range(old_end, part.start - 1)
+            sources += ([*blank] if blank else [author]) if new_end else []
+            sources.append(part.start - 1)
+        one = made.get(part.path)
+        lines = len(split_lines(part.text))
+        own = range(lines) if one is None else one.sources
+        sources += [s + part.start if isinstance(s, int) else s for s in own]
+        now = part.text if one is None else one.text
+        old_end, new_end = part.start + lines, not now or now.endswith("\n")
+        author = one.applied[-1] if one is not None and one.applied else author
+    old = split_lines(parent)
+    added = sum(isinstance(source, str) for source in sources)
+    return Candidate(
+        parent,
+        text,
+        tuple(results),
+        tuple(moved(old, split_lines(text), sources)),
+        added,
+        len(old) - (len(sources) - added),
+        frozenset(name for one in made.values() for name in one.owned),
+        any(one.held for one in made.values()),
+    )
+
+
 def _region_texts(text: str) -> dict[str, list[str]]:
     """Return the regions' texts by name, with line ends read as LF."""
-    document = parse(text)
+    document = parse(main_text(text))
     texts: dict[str, list[str]] = defaultdict(list)
     for region in document.regions:
         texts[region.name].append("\n".join(document.lines[region.start : region.end]))
@@ -127,7 +167,7 @@ def _region_texts(text: str) -> dict[str, list[str]]:
 
 
 def build(
-    parent: str,
+    document: Document,
     splices: Sequence[Splice],
     results: Sequence[EditResult],
     owned: frozenset[str] = frozenset(),
@@ -139,8 +179,8 @@ def build(
     `keep_ends` all that are carried over, end as they did.
     Without splices the text is the parent's, byte for byte.
     """
-    old = split_lines(parent)
-    text, sources = _spliced(parent, old, splices, keep_ends)
+    parent, old = document.text, document.lines
+    text, sources = _spliced(document, splices, keep_ends)
     added = sum(isinstance(source, str) for source in sources)
     removed = len(old) - (len(sources) - added)
     traced = moved(old, split_lines(text), sources)
@@ -148,11 +188,11 @@ def build(
 
 
 def _spliced(
-    parent: str, old: Sequence[str], splices: Sequence[Splice], keep_ends: bool
+    document: Document, splices: Sequence[Splice], keep_ends: bool
 ) -> tuple[str, list[Source]]:
+    parent, old = document.text, document.lines
     if not splices:
         return parent, list(range(len(old)))
-    document = parse(parent)
     ends = [raw[len(line) :] for raw, line in zip(raw_lines(parent), old, strict=True)]
     for number, end in enumerate(ends):
         if end and not keep_ends and number >= document.frontmatter:

@@ -70,6 +70,7 @@ class Document:
         text: the text as it was read.
         lines: the lines without their ends.
         frontmatter: number of lines of the frontmatter with both delimiters, 0 = none.
+        plain: True where the lines are no Markdown.
     """
 
     text: str
@@ -78,6 +79,7 @@ class Document:
     regions: tuple[Region, ...]
     blocks: tuple[Block, ...]
     sections: tuple[Section, ...]
+    plain: bool = False
 
     @property
     def end(self) -> str:
@@ -142,6 +144,11 @@ def parse(text: str) -> Document:
     regions, blocks = _regions(masked)
     sections = _sections([b for b in blocks if b.kind == HEADING], len(lines))
     return Document(text, tuple(lines), frontmatter, regions, blocks, sections)
+
+
+def plain(text: str) -> Document:
+    """Return a text that is no Markdown, a script: lines without any structure."""
+    return Document(text, tuple(split_lines(text)), 0, (), (), (), plain=True)
 
 
 def region_text(text: str, name: str) -> str | None:

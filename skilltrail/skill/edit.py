@@ -22,6 +22,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from skilltrail.skill.folder import MAIN
+
 OPS = ("append", "insert_after", "replace", "delete", "write_region")
 
 
@@ -49,6 +51,7 @@ class Edit:
         op: one of `OPS`, or `suggest` or `rewrite`.
         target: existing text (whole lines), or a region's name for `write_region`.
         content: new text.
+        file: which file of a skill folder it changes.
         section: a heading's text that scopes the match or the append; None = whole document.
         inline: True allows a target inside one line (never across its ends).
         kind: `rule`, `example` (a worked example from a train item), `note`, `guidance`.
@@ -68,6 +71,7 @@ class Edit:
     items: tuple[str, ...] = ()
     id: str = ""
     parents: tuple[str, ...] = ()
+    file: str = MAIN
 
     @cached_property
     def lines(self) -> list[str]:
@@ -82,6 +86,8 @@ class Edit:
     def to_json(self) -> dict[str, Any]:
         told = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "id"}
         lists = {"items": list(self.items), "parents": list(self.parents)}
+        if self.file == MAIN:
+            del told["file"]
         return {"edit": self.id, **told, **lists, "support": self.support}
 
     @staticmethod

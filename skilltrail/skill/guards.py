@@ -21,6 +21,8 @@ def check_insertion(document: Document, at: int, lines: Sequence[str]) -> None:
     Raises:
         Refused: invalid.
     """
+    if document.plain:
+        return
     if 0 < at < document.frontmatter:
         raise _refused("frontmatter", "text cannot be inserted into the frontmatter", at)
     if at == 0:
@@ -47,6 +49,8 @@ def check_replacement(document: Document, start: int, end: int, lines: Sequence[
     Raises:
         Refused: invalid.
     """
+    if document.plain:
+        return
     if start < document.frontmatter < end or (
         start < document.frontmatter and not _frontmatter_stays(document, start, end, lines)
     ):
@@ -74,6 +78,8 @@ def check_frozen(document: Document, start: int, end: int, lines: Sequence[str])
     Raises:
         Refused: protected.
     """
+    if document.plain:
+        return
     touches = start < document.frontmatter
     makes = start == 0 and frontmatter_length([*lines, *document.lines[end:]]) > 0
     if touches or makes:

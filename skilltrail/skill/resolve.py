@@ -23,6 +23,7 @@ from skilltrail.skill.document import (
     neutralised,
 )
 from skilltrail.skill.edit import OPS, Edit, EditStatus
+from skilltrail.skill.folder import is_mark
 from skilltrail.skill.guards import check_insertion, check_replacement
 from skilltrail.skill.markdown import HEADING, holds_text, is_blank, is_heading, scan
 from skilltrail.skill.match import Match, Place, Refused, bare, match_inline, match_lines
@@ -115,6 +116,9 @@ def _check_texts(edit: Edit) -> None:
     if any(marker(line) for line in edit.lines):
         detail = "marker: content may not hold the marker line of a protected region"
         raise Refused(EditStatus.INVALID, detail)
+    if any(is_mark(line) for line in edit.lines):
+        detail = "marker: content may not hold the line that begins a file of the skill"
+        raise Refused(EditStatus.INVALID, detail)
     if edit.inline and len(edit.lines) != 1:
         raise Refused(EditStatus.INVALID, "inline_content: inline content is one line")
 
@@ -144,7 +148,12 @@ def _append(document: Document, edit: Edit) -> Change:
     at = _end_of_text(document, first, last)
     check_insertion(document, at, lines)
     return Change(
-        (at, 0), (at, 0), tuple(lines), anchor, spaced=True, report=(at,) if at else ()
+        (at, 0),
+        (at, 0),
+        tuple(lines),
+        anchor,
+        spaced=not document.plain,
+        report=(at,) if at else (),
     )
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from skilltrail.skill.candidate import Candidate, Source, align, build, moved
+from skilltrail.skill.candidate import Candidate, Source, align, build, joined, moved
 from skilltrail.skill.document import Document, marker, parse, raw_lines
 from skilltrail.skill.edit import EditResult, EditStatus, text_lines
+from skilltrail.skill.folder import MAIN, files_of, is_markdown, is_script
 from skilltrail.skill.markdown import is_blank
 
 TAG = "rewrite/1"
@@ -23,10 +24,37 @@ _Line = tuple[str, int | None]
 def rewrite(parent: str, text: str, edit: str, *, frozen: bool = False) -> Candidate:
     """Return the candidate that the whole new `text` makes of `parent`; `edit` is its id.
 
+    Of a folder each file that the text holds is rewritten by itself; one that it leaves out
+    stays, and so does every script (scripts change by edits alone). A file that the folder
+    does not have makes it `invalid`.
     `frozen`: the parent's frontmatter, or that there is none, stays whatever the text says.
     The one result is `applied`, `noop` (the same text), `protected` (a region that the parent
     does not have) or `invalid` (no text, or marker lines without a partner).
     """
+    files = files_of(parent)
+    texts = files_of("\n".join(text_lines(text)) + "\n")
+    strange = [path for path in texts if path not in files]
+    if strange:
+        detail = f"no_file: files of the skill: {', '.join(files)}"
+        return build(parse(parent), (), [EditResult(edit, EditStatus.INVALID, detail=detail)])
+    if len(files) == 1:
+        return _rewrite(parent, text, edit, frozen=frozen)
+    made: dict[str, Candidate] = {}
+    for path, new in texts.items():
+        if path == MAIN or (is_markdown(path) and not is_script(path)):
+            made[path] = _rewrite(files[path], new, edit, frozen=frozen)
+    worst = min((one.results[0] for one in made.values()), key=_rank)
+    kept = made if worst.status in (EditStatus.APPLIED, EditStatus.NOOP) else {}
+    return joined(parent, kept, [worst])
+
+
+def _rank(result: EditResult) -> int:
+    """Return the order in which results of several files count: a refusal before all."""
+    return {EditStatus.APPLIED: 1, EditStatus.NOOP: 2}.get(result.status, 0)
+
+
+def _rewrite(parent: str, text: str, edit: str, *, frozen: bool) -> Candidate:
+    """Return the candidate that a new text makes of one file."""
     old, new = parse(parent), parse("\n".join(text_lines(text)) + "\n")
     held = False
     if frozen:
@@ -36,13 +64,13 @@ def rewrite(parent: str, text: str, edit: str, *, frozen: bool = False) -> Candi
         held = new.lines != own.lines
     status, detail = _verdict(old, new)
     if status is not EditStatus.APPLIED:
-        refused = build(parent, (), [EditResult(edit, status, detail=detail)])
+        refused = build(old, (), [EditResult(edit, status, detail=detail)])
         return replace(refused, held=held)
     lines = _with_regions(old, new)
     whole = _text(old, lines)
     if whole == parent:
         result = EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")
-        return replace(build(parent, (), [result]), held=held)
+        return replace(build(old, (), [result]), held=held)
     sources = _sources(old, lines, edit)
     added = sum(isinstance(source, str) for source in sources)
     return Candidate(

@@ -14,7 +14,24 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
 from skilltrail.core.hidden import unseen_codes
-from skilltrail.skill.document import BOM, Document, marker, marker_line, parse, split_lines
+from skilltrail.skill.document import (
+    BOM,
+    Document,
+    marker,
+    marker_line,
+    parse,
+    plain,
+    split_lines,
+)
+from skilltrail.skill.folder import (
+    MAIN,
+    Part,
+    is_mark,
+    is_markdown,
+    parts_of,
+    path_faults,
+    script_fault,
+)
 from skilltrail.skill.markdown import FENCE, scan
 
 _MOST_BRACKETS = 500
@@ -23,7 +40,46 @@ _FIELD = re.compile(r"[A-Za-z_][\w-]*:(?:[ \t]|$)")
 
 
 def structure_faults(text: str) -> list[str]:
-    """Return one sentence per fault, in order of line; [] = the document can be used."""
+    """Return one sentence per fault, in order of line; [] = the document can be used.
+
+    Those of a folder say which file they are of.
+    """
+    parts = parts_of(text)
+    if len(parts) == 1:
+        return _faults(text)
+    return path_faults(text) + [
+        f"{part.path}: {fault}"
+        for part in parts
+        for fault in (*_part_faults(part), *_mark_faults(part))
+    ]
+
+
+def _part_faults(part: Part) -> list[str]:
+    if part.path == MAIN:
+        return _faults(part.text)
+    if is_markdown(part.path):
+        regions = [region.name for region in parse(part.text).regions]
+        held = [f"the protected region {name} belongs into {MAIN}" for name in regions]
+        return _faults(part.text) + held
+    fault = script_fault(part.path, part.text)
+    document = plain(part.text)
+    return [
+        *_odd_characters(document),
+        *unseen_faults(part.text),
+        *_marker_faults(document),
+        *([] if fault is None else [fault]),
+    ]
+
+
+def _mark_faults(part: Part) -> list[str]:
+    return [
+        f"line {number} holds the line that begins a file"
+        for number, line in enumerate(split_lines(part.text), start=1)
+        if is_mark(line)
+    ]
+
+
+def _faults(text: str) -> list[str]:
     document = parse(text)
     return [
         *_odd_characters(document),

@@ -7,12 +7,13 @@ result `invalid` when the edits are applied, so that rows and proposals always a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from skilltrail.core.canon import clean
 from skilltrail.skill.edit import OPS, Edit
+from skilltrail.skill.folder import MAIN
 from skilltrail.skill.markdown import holds_text
 
 # What a proposer may ask for; `write_region` is left to the owners of the regions.
@@ -39,8 +40,10 @@ class Unusable:
     target: str = ""
 
 
-def edit_from_untrusted(value: object) -> Edit | Unusable:
+def edit_from_untrusted(value: object, files: Sequence[str] = ()) -> Edit | Unusable:
     """Return the edit that a JSON value describes, or why it describes none.
+
+    `files` are those of a skill folder, one of which `file` may name; () = there is none.
 
     A list of strings as content becomes list items. Claimed support is not read (it is the
     number of items behind an edit); an unknown kind counts as `rule`, the strictest one.
@@ -48,7 +51,7 @@ def edit_from_untrusted(value: object) -> Edit | Unusable:
     if not isinstance(value, Mapping):
         return Unusable(f"not_an_object: an edit is a JSON object, found {_type(value)}")
     try:
-        return _edit(value)
+        return _edit(value, files)
     except _Unreadable as error:
         return Unusable(str(error), op=_said(value, "op"), target=_said(value, "target"))
 
@@ -67,8 +70,13 @@ class _Unreadable(Exception):
     """Why a JSON object is no edit."""
 
 
-def _edit(value: Mapping[Any, Any]) -> Edit:
-    named = next((key for key in value if value[key] is not None and _names_a_file(key)), None)
+def _edit(value: Mapping[Any, Any], files: Sequence[str]) -> Edit:
+    file = value.get("file") if files else None
+    if file is not None and file not in files:
+        said = ", ".join(files)
+        raise _Unreadable(f"no_file: `file` is one of {said}; found {_said(value, 'file')!r}")
+    keys = [key for key in value if value[key] is not None and _names_a_file(key)]
+    named = next((key for key in keys if file is None or key != "file"), None)
     if named is not None:
         raise _Unreadable(
             f"names_a_file: an edit changes the skill document and no file; remove {named!r}"
@@ -92,6 +100,7 @@ def _edit(value: Mapping[Any, Any]) -> Edit:
         kind=kind if (kind := value.get("kind")) in KINDS else "rule",
         reason=_said(value, "reason"),
         items=_items(value.get("items")),
+        file=MAIN if file is None else str(file),
     )
 
 

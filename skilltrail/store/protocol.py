@@ -9,8 +9,9 @@ from typing import Any, Protocol
 from skilltrail.core.canon import canonical_clean, digest
 from skilltrail.core.item import Item
 
+# script: a run of a script's test.
 # gap: a missing rollout kept for one run only (DESIGN §3, `gate.min_coverage` < 1).
-KINDS = ("rollout", "call", "gap")
+KINDS = ("rollout", "call", "script", "gap")
 
 Make = Callable[[], Awaitable[Mapping[str, Any]]]
 

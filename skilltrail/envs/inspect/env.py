@@ -28,6 +28,7 @@ from skilltrail.envs.kit.fields import ident, optional_text
 from skilltrail.envs.protocol import Environment, MissingDependency, ScoredBy, Where
 from skilltrail.models.protocol import Model
 from skilltrail.params.knob import knob
+from skilltrail.skill.folder import is_folder, named_in
 from skilltrail.store.place import project_above
 
 if TYPE_CHECKING:
@@ -138,7 +139,12 @@ class Inspect(Environment):
             name: cleaned({"value": score.value, "explanation": score.explanation})
             for name, score in (done.scores or {}).items()
         }
-        extra = {"scores": scores} | ({} if done.limit is None else {"limit": done.limit.type})
+        extra: dict[str, Any] = {"scores": scores}
+        if done.limit is not None:
+            extra["limit"] = done.limit.type
+        if self.params.skill_path and is_folder(skill):
+            told = json.dumps([dict(c) for turn in calls.said.turns for c in turn.tool_calls])
+            extra["opened"] = named_in(told, skill)
         return calls.said.ended("answered", done.output.completion, extra)
 
     def _session_here(self) -> Session:

@@ -12,9 +12,11 @@ import os
 import tempfile
 import uuid
 from contextvars import Context, copy_context
+from pathlib import PurePosixPath
 from typing import Any
 
 from skilltrail.core.errors import DataError
+from skilltrail.skill.folder import MAIN, files_of
 
 # Before the first import: nothing of Inspect's own display, and no trace file in a home.
 # Inspect packs and removes that file at exit: named /dev/null, root would lose the device.
@@ -155,7 +157,10 @@ class Session(SampleSource):
         skill, _ = self._waiting[str(state.sample_id)]
         state.store.set(MARK, str(state.sample_id))
         if self._skill_path:
-            await sandbox().write_file(self._skill_path, skill)
+            base = PurePosixPath(self._skill_path).parent
+            for name, text in files_of(skill).items():
+                place = self._skill_path if name == MAIN else str(base / name)
+                await sandbox().write_file(place, text)
         elif skill.strip():
             state.messages.insert(0, ChatMessageSystem(content=skill))
 

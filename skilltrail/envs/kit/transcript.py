@@ -32,8 +32,16 @@ class Transcript:
     def ended(
         self, ending: str, answer: str = "", extra: Mapping[str, Any] | None = None
     ) -> Trajectory:
-        """Return the trajectory; a token count that a reply does not know is not known."""
+        """Return the trajectory; a token count that a reply does not know is not known.
+
+        `opened` in its extra are the files of a skill folder that an agent has opened, where
+        the agent was given files.
+        """
         first, *others = [reply.usage for reply in self.replies] or [{}]
+        told = {} if extra is None else dict(extra)
+        opened = [reply.extra["opened"] for reply in self.replies if "opened" in reply.extra]
+        if opened:
+            told["opened"] = list(dict.fromkeys(path for one in opened for path in one))
         shared = [name for name in first if all(name in other for other in others)]
         return Trajectory(
             turns=tuple(self.turns),
@@ -41,7 +49,7 @@ class Transcript:
             ending=ending,
             model=self.replies[-1].model if self.replies else "",
             usage={name: first[name] + sum(o[name] for o in others) for name in shared},
-            extra={} if extra is None else extra,
+            extra=told,
         )
 
 

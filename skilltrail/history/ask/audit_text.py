@@ -15,6 +15,7 @@ from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, Li
 from skilltrail.history.ask.line_history import Attempt, LineHistory
 from skilltrail.history.log.words import count, in_terms, score, visible
 from skilltrail.skill.edit import Edit
+from skilltrail.skill.folder import MAIN
 
 MOST = 5  # rows of each list, unless all are asked for
 WIDTH = 72
@@ -168,7 +169,8 @@ def _edit(edit: Edit, style: Plain) -> str:
         "rewrite": "rewrite the whole document",
     }
     said = f", because {style.quote(edit.reason)}" if edit.reason else ""
-    return f"{edit.id} {words[edit.op]} ({count(edit.support, 'item')}){said}"
+    where = "" if edit.file == MAIN else f" in {style.quote(edit.file)}"
+    return f"{edit.id} {words[edit.op]}{where} ({count(edit.support, 'item')}){said}"
 
 
 def _proposed(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:
@@ -218,7 +220,10 @@ def _place(one: Tried, parent: int | None) -> str:
         return ""
     side = "at" if one.edit.op in ("replace", "delete", "write_region") else "after"
     lines = ", ".join(map(str, one.lines[:8]))
-    return f" {side} line {lines} of " + ("the parent" if parent is None else f"v{parent}")
+    inside = "" if one.edit.file == MAIN else f"{one.edit.file} of "
+    return f" {side} line {lines} of {inside}" + (
+        "the parent" if parent is None else f"v{parent}"
+    )
 
 
 def _verdict(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.lines import lineage_of
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.skill.document import split_lines
+from skilltrail.skill.folder import is_folder, parts_of, place_of
 from skilltrail.skill.lineage import SEED, Origin
 
 
@@ -19,6 +21,8 @@ class BlameLine:
         version, step, patch, edit: what wrote it; of the seed, step, patch and edit are None.
         verdict: of the gate that let it in; None for the seed.
         gain: gate metric after minus before, of the whole candidate it came with.
+        file, file_line: where it stands in a skill folder; the line that names a file is its
+            line 0. None for a skill of one file.
     """
 
     line: int
@@ -29,9 +33,14 @@ class BlameLine:
     edit: str | None
     verdict: str | None
     gain: float | None
+    file: str | None = None
+    file_line: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        told = asdict(self)
+        if self.file is None:
+            del told["file"], told["file_line"]
+        return told
 
 
 def blame(story: RunLog, wanted: int | str) -> list[BlameLine]:
@@ -53,10 +62,38 @@ def blame(story: RunLog, wanted: int | str) -> list[BlameLine]:
         edit = None if origin.edit == SEED else origin.edit
         lines.append(
             BlameLine(
-                number, text, origin.version, born.get("step"), patch, edit, verdict, gain
+                number,
+                text,
+                origin.version,
+                born.get("step"),
+                patch,
+                edit,
+                verdict,
+                gain,
+                *_place(version.text, number),
             )
         )
     return lines
+
+
+def line_in(text: str, file: str, line: int) -> int:
+    """Return the number, in the whole, of a line of a file of a skill folder.
+
+    Raises:
+        UsageError: the skill has no such file, or the file no such line.
+    """
+    for part in parts_of(text):
+        if part.path == file:
+            if 1 <= line <= len(split_lines(part.text)):
+                return part.start + line
+            found = f"it has {len(split_lines(part.text))} lines"
+            raise UsageError(f"line {line} of {file}", found, "`skilltrail blame` numbers them")
+    known = ", ".join(part.path for part in parts_of(text))
+    raise UsageError(f"file {file!r}", "the skill has no such file", f"It has {known}")
+
+
+def _place(text: str, line: int) -> tuple[str | None, int | None]:
+    return place_of(text, line) if is_folder(text) else (None, None)
 
 
 def gain_of(data: Any) -> float | None:

@@ -11,7 +11,7 @@ from skilltrail.history.ask.sources import Skill
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import Row
 from skilltrail.history.log.words import sentence, visible
-from skilltrail.skill.document import unified_diff
+from skilltrail.skill.folder import files_diff
 
 # How people call a field, where its own name does not say it.
 NAMES = {
@@ -126,7 +126,7 @@ def skill_diff(before: Skill, after: Skill) -> SkillDiff:
     return SkillDiff(
         before.name,
         after.name,
-        unified_diff(before.text, after.text),
+        files_diff(before.text, after.text),
         len(shared),
         len(shared) - len(changed),
         changed,

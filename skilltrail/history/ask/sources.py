@@ -25,6 +25,7 @@ from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained, read_whole
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.skill.folder import MAIN, read_folder
 
 if TYPE_CHECKING:
     from skilltrail.history.git.repository import Git
@@ -230,6 +231,8 @@ def find_skill(project: Project, name: str) -> Skill:
     path = project.workspace / name
     if path.is_file() and path.suffix != ".jsonl":
         return Skill(name, path.read_bytes().decode("utf-8"))
+    if (path / MAIN).is_file():
+        return Skill(name, read_folder(path))
     run, colon, version = name.rpartition(":")
     word = version if colon and run else name
     if VERSION.match(word) is not None:

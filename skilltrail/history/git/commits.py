@@ -1,25 +1,25 @@
 """Events as git commits: which objects an event becomes, as a pure function of the log.
 
 Each event is one commit whose tree holds `event.json` (the log line), `skill.md`,
-`best_skill.md`, and `candidate.md` while a candidate is on trial. Author, dates and message
-follow from the event, the parent is the commit of the event before, and the first has none. So
-the last commit's hash is a fingerprint of the run, known here before git is asked to write
-anything.
+`best_skill.md`, and `candidate.md` while a candidate is on trial; a skill folder stands there
+as a folder (`skill/SKILL.md`, `skill/references/…`). Author, dates and message follow from the
+event, the parent is the commit of the event before, and the first has none. So
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState, rebuilt
 from skilltrail.history.log.words import sentence
+from skilltrail.skill.folder import parts_of
 
 AUTHOR = "skilltrail <skilltrail@invalid>"
 FIRST_DATE = 1_767_225_600  # 2026-01-01 00:00 UTC; event n is dated n seconds later
-_MODE = "100644"
+_MODE, _FOLDER = "100644", "40000"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Commit:
     """One event as a commit.
 
     Attributes:
-        files: name -> content, the whole tree.
+        files: path -> content, the whole tree.
         version: number of the skill version that this commit makes, else None.
     """
 
@@ -81,17 +81,33 @@ class Committing:
 
     def _tree(self, event: Event) -> tuple[dict[str, bytes], str]:
         line, state = event.line + b"\n", self._state
-        blobs = {
-            "event.json": (line, self._object("blob", line)),
-            "skill.md": self._document(state.skill),
-            "best_skill.md": self._document(state.best_skill),
-        }
+        texts = {"skill": state.skill, "best_skill": state.best_skill}
         judging = event.type in ("candidate.built", "gate.judged")
         if judging and state.candidate is not None:
-            blobs["candidate.md"] = self._document(state.candidate)
-        entries = b"".join(f"{_MODE} {n}\0".encode() + blobs[n][1] for n in sorted(blobs))
+            texts["candidate"] = state.candidate
+        blobs = {"event.json": (line, self._object("blob", line))}
+        for name, text in texts.items():
+            parts = parts_of(text)
+            for part in parts:
+                path = f"{name}/{part.path}" if len(parts) > 1 else f"{name}.md"
+                blobs[path] = self._document(part.text)
         files = {name: content for name, (content, _) in blobs.items()}
-        return files, self._object("tree", entries).hex()
+        return files, self._folder({name: blob for name, (_, blob) in blobs.items()}).hex()
+
+    def _folder(self, blobs: Mapping[str, bytes]) -> bytes:
+        """Return the tree of blobs by path; git sorts a folder as if its name ended in /."""
+        below: dict[str, dict[str, bytes]] = {}
+        entries: dict[str, bytes] = {}
+        for path, blob in blobs.items():
+            name, _, rest = path.partition("/")
+            if rest:
+                below.setdefault(name, {})[rest] = blob
+            else:
+                entries[name] = f"{_MODE} {name}\0".encode() + blob
+        for name, inner in below.items():
+            entries[f"{name}/"] = f"{_FOLDER} {name}\0".encode() + self._folder(inner)
+        by_bytes = sorted(entries, key=str.encode)
+        return self._object("tree", b"".join(entries[name] for name in by_bytes))
 
     def _document(self, text: str) -> tuple[bytes, bytes]:
         """Return a document's bytes and blob; it stays the same over many events."""

@@ -166,6 +166,7 @@ def keys_of(event: Event) -> set[str]:
     if event.type == "rollouts.scored":
         for row in event.data["items"]:
             found |= {row["key"], row.get("judgement", row["key"])}
+    found |= {test["key"] for test in event.data.get("script_tests", ())}
     return found - {None}
 
 

@@ -114,8 +114,17 @@ class ClaudeHarness(Harness):
         argv = claude_argv(self.options, request, folder, bare)
         return Command(argv, folder.task, folder.work, self.env)
 
+    @property
+    def reads(self) -> bool:
+        return can_read(self.options)
+
     def read(self, finished: Finished) -> Reply:
         return read_claude(self.endpoint, finished)
+
+
+def can_read(options: RoleOptions) -> bool:
+    """Return whether the agent may open files."""
+    return bool({"Read", "Bash"} & set(options.exec.tools))
 
 
 def claude_argv(
@@ -132,7 +141,7 @@ def claude_argv(
     words += ["--bare"] if bare else ["--setting-sources", "", "--strict-mcp-config"]
     flags = {
         "--allowedTools": tools if tools else None,
-        "--system-prompt-file": folder.system_file(request),
+        "--system-prompt-file": folder.system_file(request, reads=can_read(options)),
         "--effort": options.effort,
         "--max-turns": harness.max_turns,
         "--settings": harness.profile,
@@ -161,7 +170,8 @@ def claude_options(
         "extra_args": {"no-session-persistence": None, **({"bare": None} if bare else {})},
     }
     if request.system:
-        told["system_prompt"] = {"type": "file", "path": str(folder.system_file(request))}
+        system = folder.system_file(request, reads=can_read(options))
+        told["system_prompt"] = {"type": "file", "path": str(system)}
     if request.schema is not None:
         schema = anthropic_schema(request.schema)
         told["output_format"] = {"type": "json_schema", "schema": schema}

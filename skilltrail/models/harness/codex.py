@@ -90,6 +90,10 @@ class CodexHarness(Harness):
         argv = codex_argv(self.options, request, folder, settings)
         return Command(argv, folder.task, folder.work, self.env)
 
+    @property
+    def reads(self) -> bool:
+        return True
+
     def read(self, finished: Finished) -> Reply:
         return read_codex(self.endpoint, self.options.model, finished)
 
@@ -106,7 +110,7 @@ def codex_settings(
         f"sandbox_workspace_write.network_access={str(harness.network).lower()}",
     ]
     if request.system:
-        system = str(folder.system_file(request))
+        system = str(folder.system_file(request, reads=True))
         settings.append(f"model_instructions_file={_toml(system)}")
     if options.effort is not None:
         settings.append(f"model_reasoning_effort={_toml(options.effort)}")

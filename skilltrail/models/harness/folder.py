@@ -1,4 +1,4 @@
-"""The folder that an agent works in: task.md, the attachments, and nothing else.
+"""The folder that an agent works in: task.md, the attachments, a skill folder's files.
 
 What the program itself needs (the system text, a schema) lies beside it, not in it.
 """
@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from skilltrail.models.client.backend import bytes_at
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Part, Request
+from skilltrail.skill.folder import files_of, is_folder
 
 _EXTENSIONS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 _MOST_RETURNED_BYTES = 16 * 1024 * 1024
@@ -36,9 +37,13 @@ class WorkFolder:
         path.write_text(text, encoding="utf-8", newline="\n")
         return path
 
-    def system_file(self, request: Request) -> Path | None:
-        """Write the system text for the program and return its path, None where it is empty."""
-        return self.side_file("system.md", request.system) if request.system else None
+    def system_file(self, request: Request, *, reads: bool = False) -> Path | None:
+        """Write the system text for the program and return its path, None where it is empty.
+
+        `reads`: the program can open the files of a skill folder itself.
+        """
+        system = disclosed(request) if reads else request.system
+        return self.side_file("system.md", system) if system else None
 
     def returned(self, names: tuple[str, ...]) -> dict[str, str]:
         """Return the files of these names that the agent left, as base64.
@@ -65,11 +70,37 @@ def work_folder(request: Request) -> Iterator[WorkFolder]:
         images = tuple(_place_images(request, work))
         for file in request.files:
             _place(work / _safe(file.name), file.path, file.digest)
+        if is_folder(request.system):
+            _place_skill(work, request.system)
         task = task_text(request)
         (work / "task.md").write_text(task, encoding="utf-8", newline="\n")
         yield WorkFolder(work, side, task, images)
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+def _place_skill(work: Path, skill: str) -> None:
+    """Write the files of a skill folder, so that the links between them hold.
+
+    Raises:
+        ModelConfigError: an attachment has that name.
+    """
+    for name, text in files_of(skill).items():
+        path = work / name
+        if path.exists():
+            raise ModelConfigError(f"attachment {name!r}", "the skill has it too", "Rename it")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+
+
+def disclosed(request: Request) -> str:
+    """Return the system text for an agent that can read: `SKILL.md`, and what lies beside."""
+    if not is_folder(request.system):
+        return request.system
+    main, *rest = files_of(request.system)
+    told = "\n".join(f"- {path}" for path in rest)
+    text = files_of(request.system)[main].rstrip("\n")
+    return f"{text}\n\nThese files of the skill lie in the working folder:\n\n{told}\n"
 
 
 def task_text(request: Request) -> str:

@@ -24,6 +24,7 @@ from skilltrail.models.harness.folder import WorkFolder, work_folder
 from skilltrail.models.harness.process import Command, Finished, run
 from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.params.model_options import RoleOptions
+from skilltrail.skill.folder import is_folder, named_in
 
 _STATUS = re.compile(r"(?i)\b(?:status|error|http|api)\b[^0-9\n]{0,24}\b([45]\d\d)\b")
 _LOGIN = re.compile(r"(?i)not logged in|/login|log in|missing environment")
@@ -45,7 +46,16 @@ class Harness(ABC):
             if request.returns:
                 files = {"files": folder.returned(request.returns)}
                 reply = replace(reply, extra={**reply.extra, **files})
+            if self.reads and is_folder(request.system):
+                told = json.dumps([one["input"] for one in reply.extra.get("actions", ())])
+                opened = {"opened": named_in(told, request.system)}
+                reply = replace(reply, extra={**reply.extra, **opened})
             return reply
+
+    @property
+    def reads(self) -> bool:
+        """Whether the agent can open the files of a skill folder by itself."""
+        return False
 
     async def close(self) -> None:
         """Nothing outlives a call."""

@@ -30,13 +30,14 @@ from skilltrail.optimizers.llm.proposals import (
 )
 from skilltrail.optimizers.llm.question import Question, Reading
 from skilltrail.optimizers.llm.reading.replies import quoted
-from skilltrail.optimizers.llm.reflecting import MODES
+from skilltrail.optimizers.llm.reflecting import MODES, narrow_file
 from skilltrail.optimizers.llm.shown.past import sense_of, step_state
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.optimizers.screen import sense
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.fence import fenced
+from skilltrail.skill.folder import MAIN
 
 _LIKE = 0.5  # share of the shorter edit's words that makes two edits alike
 _SCHEMAS = {
@@ -84,7 +85,7 @@ def _meet(one: Edit, other: Edit) -> bool:
     if sense_of(one) == sense_of(other):
         return False  # the same twice is one by rule
     lines, others = (set(split_lines(edit.target)) - {""} for edit in (one, other))
-    if lines & others:
+    if lines & others and one.file == other.file:
         return True
     if one.kind == other.kind == "example":
         return bool(set(one.items) & set(other.items))
@@ -123,6 +124,7 @@ def proposals_text(
         if edit.op not in ("suggest", REWRITE):
             target = edit.target if edit.target else None
             data |= {"op": edit.op, "target": target, "section": edit.section}
+            data |= {} if edit.file == MAIN else {"file": edit.file}
         data |= {"content": edit.content, "reason": edit.reason}
         lines.append(json.dumps(data, ensure_ascii=False))
     return fenced({"proposals": "\n".join(lines)})["proposals"]
@@ -151,12 +153,14 @@ def _question(
         schema=_SCHEMAS[suffix],
         read=partial(_read, suffix, ground=ground, by_id=by_id),
         otherwise="the proposals are joined by rule",
-        narrow=lambda schema: _narrowed(schema, list(by_id)),
+        narrow=lambda schema: _narrowed(schema, list(by_id), ground),
     )
 
 
-def _narrowed(schema: dict[str, Any], ids: list[str]) -> dict[str, Any]:
+def _narrowed(schema: dict[str, Any], ids: list[str], ground: Ground) -> dict[str, Any]:
     properties = schema["properties"]
+    if "edits" in properties:
+        narrow_file(properties["edits"]["items"], ground)
     for name in ("edits", "suggestions"):
         if name in properties:
             properties = properties[name]["items"]["properties"]

@@ -15,9 +15,10 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.shown.past import describe
 from skilltrail.optimizers.screen import Screen
-from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.apply import FROZEN, apply_edits
 from skilltrail.skill.document import parse
 from skilltrail.skill.edit import Edit, EditStatus
+from skilltrail.skill.folder import files_of, is_folder
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.untrusted import Unusable, edit_from_untrusted
 
@@ -28,13 +29,19 @@ _EXAMPLES = "example"
 
 @dataclass(frozen=True)
 class Ground:
-    """What proposals are held against: the document, its size limit, the screen, and
-    whether its frontmatter is frozen."""
+    """What proposals are held against: the document, its size limit, the screen, whether its
+    frontmatter is frozen, and whether scripts of a folder may change."""
 
     skill: str
     max_tokens: int | None
     screen: Screen
     frozen: bool = True
+    scripts: bool = False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of a skill folder; () for a skill of one file."""
+        return tuple(files_of(self.skill)) if is_folder(self.skill) else ()
 
 
 @dataclass
@@ -52,7 +59,7 @@ def sort_edits(parts: Sequence[Any], ground: Ground) -> Sorted:
     for number, part in enumerate(parts):
         if part is None:
             continue
-        edit = edit_from_untrusted(part)
+        edit = edit_from_untrusted(part, ground.files)
         if isinstance(edit, Unusable):
             found.faults.append(f"edits[{number}]: {edit.reason}")
         else:
@@ -119,7 +126,9 @@ def _sort(name: str, edit: Edit, ground: Ground, found: Sorted) -> None:
     if refusal is not None:
         found.dropped.append(f"{said}: {refusal}")
         return
-    candidate = apply_edits(ground.skill, [replace(edit, id="")], frozen=ground.frozen)
+    scripts = None if ground.scripts else FROZEN
+    one = [replace(edit, id="")]
+    candidate = apply_edits(ground.skill, one, frozen=ground.frozen, scripts=scripts)
     result = candidate.results[0]
     problem = f"{said}: {result.status.value}: {result.detail}"
     if result.status is EditStatus.NOOP:

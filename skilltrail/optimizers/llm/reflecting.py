@@ -20,6 +20,7 @@ from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
 from skilltrail.optimizers.llm.reading.replies import asked_form
 from skilltrail.optimizers.llm.shown.fitting import fitted
+from skilltrail.optimizers.llm.shown.folder import editable
 from skilltrail.optimizers.llm.shown.leaks import LEAKED_NOTE, leaks
 from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.llm.shown.runs import Shown, show_observation
@@ -189,9 +190,19 @@ def _narrowed(analyst: _Analyst, schema: dict[str, Any]) -> dict[str, Any]:
     for name in ("edits", "suggestions"):
         if name in properties:
             properties[name]["items"]["properties"]["items"]["items"] |= ids
+    if "edits" in properties:
+        narrow_file(properties["edits"]["items"], analyst.ground)
     if "items" in properties:
         properties["items"]["items"] |= ids
     return schema
+
+
+def narrow_file(edit: dict[str, Any], ground: Ground) -> None:
+    """Let the form of an edit name one of the files that may change, in a skill folder."""
+    if ground.files:
+        edit["properties"]["file"]["enum"] = editable(ground.skill, scripts=ground.scripts)
+    else:
+        _leave_out(edit, "file")
 
 
 def _leave_out(schema: dict[str, Any], name: str) -> None:

@@ -19,6 +19,7 @@ from skilltrail.optimizers.rules.memory import face
 from skilltrail.optimizers.rules.plan import Plan, make_plan
 from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit, Patch
+from skilltrail.skill.folder import is_folder, main_text
 
 TAG = "rules/3"
 
@@ -45,6 +46,7 @@ class RulesOptimizer:
 
     async def reflect(self, view: StepView) -> Answer:
         """Return one patch per failure type with edits, most frequent first, then deletions."""
+        view = _of_main(view)
         plan = make_plan(view, self._env)
         return Answer(_patches(plan, view), plan.reason, TAG)
 
@@ -87,7 +89,7 @@ class RulesOptimizer:
 
     def _order(self, view: StepView, edits: Sequence[Edit]) -> list[int]:
         """Return the indices of `edits` in the order of the step's plan, then by support."""
-        plan = make_plan(view, self._env)
+        plan = make_plan(_of_main(view), self._env)
         place = {face(edit): at for at, edit in enumerate(plan.edits)}
         last = len(place)
         return sorted(
@@ -120,6 +122,11 @@ class RulesOptimizer:
 
     async def close(self) -> None:
         """Nothing is held."""
+
+
+def _of_main(view: StepView) -> StepView:
+    """Return the view with the `SKILL.md` of a folder alone: rules teach nothing else."""
+    return replace(view, skill=main_text(view.skill)) if is_folder(view.skill) else view
 
 
 def _patches(plan: Plan, view: StepView) -> list[Patch]:

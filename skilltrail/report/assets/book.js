@@ -54,9 +54,9 @@ function edit(id) {
   const found = editById.get(id);
   if (!found) return null;
   if (found.row.length === 2) return { ...edit(found.row[1][0]), id, parents: found.row[1] };
-  const [name, op, target, content, section, inline, kind, reason, items, parents] = found.row;
+  const [name, op, target, content, section, inline, kind, reason, items, parents, file] = found.row;
   return { id: name, op, target: S(target), content: S(content), section, inline, kind,
-    reason: S(reason), items, parents, support: new Set(items).size };
+    reason: S(reason), items, parents, file: file && S(file), support: new Set(items).size };
 }
 
 const ofType = (chapter, type) => chapter.events.filter((event) => event.type === type);

@@ -34,6 +34,7 @@ function editCard(id, places) {
     el("p", { class: "head" }, el("code", { class: "id" }, one.id), el("b", {}, OPS[one.op] || one.op),
       one.kind === "rule" ? "" : said(` ${one.kind}`),
       one.section ? [" in “", said(one.section), "”"] : "",
+      one.file ? [" of ", el("code", {}, said(one.file))] : "",
       one.support ? el("span", { class: "note" }, ` ${some(one.support, "item")} behind it`) : ""),
     one.target ? el("pre", { class: "target" }, one.target) : null,
     one.content ? el("pre", {}, one.content) : null,
@@ -46,8 +47,9 @@ function editCard(id, places) {
 function resultRow(result, parent) {
   const one = edit(result.edit);
   const gist = one ? (one.content || one.target).trim().split("\n")[0] : "";
+  const file = one && one.file ? `${one.file} of ` : "";
   const side = one && ["replace", "delete", "write_region"].includes(one.op) ? "at" : "after";
-  const lines = result.lines.length ? `${side} line ${result.lines.slice(0, 8).join(", ")} of ${skillName(parent)}` : "";
+  const lines = result.lines.length ? `${side} line ${result.lines.slice(0, 8).join(", ")} of ${file}${skillName(parent)}` : "";
   return el("li", { class: "edit", "data-edit": result.edit, "data-status": result.status },
     el("p", { class: "head" }, el("code", { class: "id" }, result.edit), el("code", { class: "gist" }, gist),
       el("span", { class: "note" }, lines),

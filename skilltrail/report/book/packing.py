@@ -18,7 +18,7 @@ EDIT_COLUMNS = (
     "edit", "op", "target", "content", "section", "inline", "kind", "reason", "items",
     "parents",
 )  # fmt: skip
-_SAID = EDIT_COLUMNS[1:-1]
+_SAID = (*EDIT_COLUMNS[1:-1], "file")
 _HEX = frozenset("0123456789abcdef")
 
 
@@ -70,13 +70,13 @@ class Packer:
         self._edits[edit["edit"]] = edit
         if len(edit["parents"]) == 1:
             parent = self._edits.get(edit["parents"][0])
-            if parent is not None and all(parent[name] == edit[name] for name in _SAID):
+            if parent is not None and all(parent.get(n) == edit.get(n) for n in _SAID):
                 return [edit["edit"], list(edit["parents"])]
         row = [edit[name] for name in EDIT_COLUMNS]
         for place in (2, 3, 7):
             row[place] = self._value(row[place])
         row[8] = [self.items.number(id) for id in row[8]]
-        return row
+        return [*row, self._value(edit["file"])] if "file" in edit else row
 
     def _pair(self, pair: Mapping[str, Any]) -> list[Any]:
         return [

@@ -12,6 +12,7 @@ from skilltrail.history.ask.sources import skill_text
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import version_of
 from skilltrail.runtime.training import read_seed_skill
+from skilltrail.skill.folder import MAIN
 
 FROM_THE_LOG = ("seed", "best", "last")
 
@@ -40,7 +41,7 @@ def named_skill(workspace: Path, name: str) -> NamedSkill:
         UsageError: there is no such file, run or version.
     """
     path = workspace / name
-    if path.is_file():
+    if path.is_file() or (path / MAIN).is_file():
         # An event holds no path of this machine.
         inside = path.resolve().is_relative_to(workspace.resolve())
         return NamedSkill(name if inside else path.name, read_seed_skill(path))

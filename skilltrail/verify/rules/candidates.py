@@ -13,11 +13,13 @@ from skilltrail.history.ask.lines import packed
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
 from skilltrail.method.update import too_long
+from skilltrail.sandbox.own_tests import refused_by, test_key, wanted_tests
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.candidate import Candidate, build, composed
 from skilltrail.skill.document import parse, raw_lines
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
+from skilltrail.skill.folder import files_of, is_folder
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
@@ -49,6 +51,8 @@ def check_candidate(event: Event, state: RunState, tags: Tags) -> Iterator[Fault
     if tags.knows(state.start.get("counter"), COUNTER):
         right["tokens"] = count_tokens(candidate.text)
     yield from differing(event, right)
+    if data.get("scripts") == "train":
+        yield from _check_tests(event, state)
     yield from _check_faults(event, candidate, tags)
 
 
@@ -85,9 +89,7 @@ def built_again(event: Event, state: RunState) -> Candidate:
 
 @lru_cache(maxsize=1)  # asked for by the candidate's event, and by its version's right after
 def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
-    known = {
-        edit["edit"]: Edit.from_json(edit) for patch in patches for edit in patch.data["edits"]
-    }
+    known = _edits_of(patches)
     ids = [result["edit"] for result in event.data["results"]]
     edits = [known[id] for id in ids if id in known]
     plain = [edit for edit in edits if edit.op != "write_region"]
@@ -99,7 +101,44 @@ def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
         one = plain[0]
         whole = rewrite(parent, one.content, one.id, frozen=frozen)
         return _with_regions(whole, regions)
-    return _with_regions(apply_edits(parent, plain, frozen=frozen), regions)
+    return _with_regions(_applied(event, parent, plain), regions)
+
+
+def _applied(event: Event, parent: str, edits: Sequence[Edit]) -> Candidate:
+    """Return the candidate of edits; those of scripts as the runs of their tests had it."""
+    frozen = _frozen(event)
+    if event.data.get("scripts") != "train":
+        return apply_edits(parent, edits, frozen=frozen)
+    candidate = apply_edits(parent, edits, frozen=frozen, scripts=None)
+    tests = event.data.get("script_tests", ())
+    if [one["test"] for one in tests] != wanted_tests(candidate):
+        return candidate  # its tests are not those that it needs, which `_tests` tells
+    refusal = refused_by(tests)
+    if refusal is None:
+        return candidate
+    return apply_edits(parent, edits, frozen=frozen, scripts=refusal)
+
+
+def _check_tests(event: Event, state: RunState) -> Iterator[Fault]:
+    """Every script that edits change was held against its test, with these very files."""
+    known = _edits_of(tuple(state.patches.values()))
+    edits = [known[r["edit"]] for r in event.data["results"] if r["edit"] in known]
+    plain = [edit for edit in edits if edit.op != "write_region"]
+    candidate = apply_edits(state.parent, plain, frozen=_frozen(event), scripts=None)
+    files = files_of(candidate.text)
+    right = [(test, test_key(files, test)) for test in wanted_tests(candidate)]
+    found = [(one["test"], one["key"]) for one in event.data.get("script_tests", ())]
+    if found != right:
+        yield Fault.of(event, "script_tests", found, right)
+    for one in event.data.get("script_tests", ()):
+        if one["passed"] and one["exit"] != 0:
+            yield Fault.of(event, "script_tests", "passed", f"exit code {one['exit']}")
+
+
+def _edits_of(patches: Sequence[Event]) -> dict[str, Edit]:
+    return {
+        edit["edit"]: Edit.from_json(edit) for patch in patches for edit in patch.data["edits"]
+    }
 
 
 def _frozen(event: Event) -> bool:
@@ -122,7 +161,7 @@ def _rewritten(event: Event, skill: str, regions: list[Edit]) -> Candidate:
     """
     own = event.data["results"][0]
     if own["status"] != EditStatus.APPLIED.value:
-        refused = build(skill, (), [_result(own)])  # its text is in no event
+        refused = build(parse(skill), (), [_result(own)])  # its text is in no event
         return _with_regions(refused, regions)
     texts = [event.data["text"]]
     for edit in regions:
@@ -163,7 +202,18 @@ def _check_faults(event: Event, candidate: Candidate, tags: Tags) -> Iterator[Fa
         tags.knows("structure/1", "structure/2")  # before such characters were refused
         right = seen
     extra = recorded[len(right) :]
-    tokens = count_tokens(candidate.text) if len(extra) == 1 else 0
-    length = any(extra[0] == too_long(tokens, most) for most in range(1, tokens))
+    length = all(_is_of_length(one, candidate) for one in extra)
     if recorded != right + (extra if length else []):
         yield Fault.of(event, "faults", recorded, right)
+
+
+def _is_of_length(fault: str, candidate: Candidate) -> bool:
+    """Return whether a fault is one of length, whatever limit was set."""
+    sizes: dict[str | None, int] = {None: count_tokens(candidate.text)}
+    if is_folder(candidate.text):
+        sizes |= {path: count_tokens(one) for path, one in files_of(candidate.text).items()}
+    return any(
+        fault == too_long(tokens, most, path)
+        for path, tokens in sizes.items()
+        for most in range(1, tokens)
+    )

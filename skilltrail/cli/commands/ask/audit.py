@@ -19,6 +19,11 @@ from skilltrail.history.ask.sources import VERSION, Source
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
+from skilltrail.skill.folder import MAIN
+
+FILE = Annotated[
+    str | None, typer.Option(metavar="PATH", help="File of a skill folder; lines are its own.")
+]
 
 
 def audit(
@@ -26,6 +31,7 @@ def audit(
     patch: Annotated[str | None, typer.Option(help="Of this patch or edit.")] = None,
     line: Annotated[int | None, typer.Option(help="Of this line (of --version).")] = None,
     text: Annotated[str | None, typer.Option(help="Of every line with this text.")] = None,
+    file: FILE = None,
     run: RUN = None,
     everything: Annotated[bool, typer.Option("--all", help="Cut no list.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="For a pull request.")] = False,
@@ -34,13 +40,14 @@ def audit(
     """Answer why a change was made: evidence, proposal, merge, selection, verdict, aftermath.
 
     Example: skilltrail audit --line 12
+    Example: skilltrail audit --line 3 --file references/units.md
     """
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.ask.audit_text import audit_text as in_words
 
     def show(source: Source) -> None:
         with evidence() as facts:
-            audits = _audits(source.story, facts, version, patch, line, text)
+            audits = _audits(source.story, facts, version, patch, line, text, file)
         if as_json:
             emit_json([one.to_json() for one in audits])
         elif markdown:
@@ -58,6 +65,7 @@ def _audits(
     patch: str | None,
     line: int | None,
     text: str | None,
+    file: str | None,
 ) -> list[Audit]:
     asked = sum(value is not None for value in (patch, line, text))
     if asked > 1 or (version is None and asked == 0):
@@ -71,6 +79,10 @@ def _audits(
     if text is not None:
         return audit_text(story, text, facts)
     wanted = number_of("best" if version is None else version)
+    if line is not None and file is not None:
+        from skilltrail.history.ask.blame import line_in
+
+        line = line_in(story.version(wanted).text, file, line)
     if line is not None:
         return [audit_line(story, wanted, line, facts)]
     number = version_number(story, wanted)
@@ -115,19 +127,25 @@ def evidence() -> Iterator[Evidence]:
 def blame(
     version: Annotated[str, typer.Option(help="A number, seed, best or last.")] = "best",
     run: RUN = None,
+    file: FILE = None,
     as_json: JSON = False,
 ) -> None:
     """Show for every line of a version where it comes from.
 
     Example: skilltrail blame --version 3
+    Example: skilltrail blame --file references/units.md
     """
-    answer(run, lambda source: _blame(source.story, version, as_json=as_json))
+    answer(run, lambda source: _blame(source.story, version, file, as_json=as_json))
 
 
-def _blame(story: RunLog, version: str, *, as_json: bool) -> None:
+def _blame(story: RunLog, version: str, file: str | None, *, as_json: bool) -> None:
     from skilltrail.history.ask.blame import blame as lines_of
+    from skilltrail.history.ask.blame import line_in
 
     rows = lines_of(story, number_of(version))
+    if file is not None:
+        line_in(story.version(number_of(version)).text, file, 1)
+        rows = [row for row in rows if file == (MAIN if row.file is None else row.file)]
     if as_json:
         emit_json([row.to_json() for row in rows])
         return
@@ -138,7 +156,8 @@ def _blame(story: RunLog, version: str, *, as_json: bool) -> None:
         patch = "seed" if row.patch is None else row.patch
         verdict = "" if row.verdict is None else row.verdict
         head = f"v{row.version:<3} {step:8} {patch:7} {verdict:10} {gain:7}"
-        lines.append(f"{head} {row.line:>4}  {row.text}")
+        number = row.line if file is None or row.file_line is None else row.file_line
+        lines.append(f"{head} {number:>4}  {row.text}")
     emit("\n".join(lines))
 
 

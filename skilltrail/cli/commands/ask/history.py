@@ -16,6 +16,7 @@ from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import live_logs, open_source
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.console import emit, emit_exact, emit_json
+from skilltrail.skill.folder import is_folder, write_folder
 from skilltrail.store.place import find_place
 from skilltrail.verify.result import Level, Verification
 
@@ -33,6 +34,8 @@ def replay(
 ) -> None:
     """Rebuild a version of the skill from the log alone: no store, no model, no network.
 
+    A skill folder is written as a folder, unless --output ends in .md: then as one text.
+
     Example: skilltrail replay --run main --version 3 -o v3.md
     """
     answer(run, lambda source: _replay(source.story, version, output, all, as_json=as_json))
@@ -46,7 +49,8 @@ def _replay(
     if all is not None:
         found = story.versions
         for one in found:
-            write_atomic(all / f"v{one.number}.md", one.text)
+            name = f"v{one.number}" if is_folder(one.text) else f"v{one.number}.md"
+            _write_version(all / name, one.text)
         emit(f"{len(found)} versions in {all}")
         return
     match = VERSION.match(version)
@@ -57,10 +61,17 @@ def _replay(
     if as_json:
         emit_json({"version": one.number, "digest": one.digest, "text": one.text})
     elif output is not None:
-        write_atomic(output, one.text)
+        _write_version(output, one.text)
         emit(f"v{one.number} in {output}")
     else:
         emit_exact(one.text)
+
+
+def _write_version(path: Path, text: str) -> None:
+    if is_folder(text) and path.suffix != ".md":
+        write_folder(path, text)
+    else:
+        write_atomic(path, text)
 
 
 def verify(

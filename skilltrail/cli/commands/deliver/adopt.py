@@ -8,25 +8,29 @@ person said no; 2 wrong use.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from skilltrail.cli.skill_files import as_skill_md, live_text
+from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import project, skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Skill
 from skilltrail.runtime.console import emit, safe, say
 from skilltrail.skill.document import unified_diff
+from skilltrail.skill.folder import files_of, main_text
 from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
 from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults
 
 PROPOSAL = Path("reports/out/proposal")
+Risk = tuple[str, RiskyLine]  # the file's name, "" for the skill's first
 
 
 def adopt(
@@ -48,44 +52,84 @@ def adopt(
 ) -> None:
     """Show the diff that a trained skill makes to a live skill file; write it if you agree.
 
-    Writes that one file and nothing else; params, code and data stay as they are.
+    Writes that one file (of a skill folder its files) and nothing else; params, code and data
+    stay as they are.
 
     Example: skilltrail adopt .claude/skills/trees --skill best
     """
     here = project()
     found = skill_of(here, skill)
-    path = target / SKILL_MD if target.is_dir() or target.suffix == "" else target
+    path = place_of(target)
     proposal = here.workspace / PROPOSAL
     clear(proposal)
     if found.story is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
-    live = live_text(path)
-    text = _text(found, path, live, name, description)
-    if not (diff := unified_diff(live, text, path.name)):
+    changes = _changes(found, path, name, description)
+    if not changes:
         emit(f"{path} holds this skill already")
         return
+    diff = "".join(unified_diff(one.live, one.text, one.name) for one in changes)
     emit(diff)
-    lines = risky_lines(text, live)
-    if lines:
-        say(f"new lines to review: {risks_told(lines)}")
+    risks = [risk for one in changes for risk in one.risks]
+    if risks:
+        say(f"new lines to review: {risks_told(line for _, line in risks)}")
     if propose:
-        risks = "".join(map(_told, lines))
-        for end, told in {"": text, ".diff": diff, ".risks.txt": risks}.items():
-            write_atomic(proposal / f"{path.name}{end}", told)
-        say(f"proposed in {PROPOSAL}/; {path} is untouched")
+        _propose(proposal, path, changes, diff, risks)
         return
-    _require_yes(path, lines, yes=yes, risky=risky)
-    write_atomic(path, text)
-    say(f"wrote {path}")
+    _require_yes(path, risks, yes=yes, risky=risky)
+    for one in changes:
+        write_atomic(one.path, one.text)
+        say(f"wrote {one.path}")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file of the skill that differs from the live one; `name` is its path in the skill."""
+
+    name: str
+    path: Path
+    live: str
+    text: str
+
+    @property
+    def risks(self) -> list[Risk]:
+        """Each risky new line, with the file's name where it is not the first file."""
+        lines = risky_lines(self.text, self.live)
+        return [("" if self.name == self.path.name else self.name, line) for line in lines]
+
+
+def _changes(
+    found: Skill, path: Path, name: str | None, description: str | None
+) -> list[Change]:
+    """Return the files that adopting changes, the skill's first; files beside them stay."""
+    rest = list(files_of(found.text))[1:]
+    if rest and path.name != SKILL_MD:
+        raise UsageError(f"{path}", "the skill is a folder", "Name a folder")
+    changes = [Change(path.name, path, live := live_text(path),
+                      _text(found, path, live, name, description))]  # fmt: skip
+    for inner in rest:
+        there = path.parent / inner
+        changes.append(Change(inner, there, live_text(there), files_of(found.text)[inner]))
+    return [one for one in changes if one.live != one.text]
+
+
+def _propose(
+    proposal: Path, path: Path, changes: Sequence[Change], diff: str, risks: Sequence[Risk]
+) -> None:
+    """Write the files as they would be, their diff and the lines to look at."""
+    told = {one.name: one.text for one in changes}
+    told[f"{path.name}.diff"] = diff
+    told[f"{path.name}.risks.txt"] = "".join(map(_told, risks))
+    for name, text in told.items():
+        write_atomic(proposal / name, text)
+    say(f"proposed in {PROPOSAL}/; {path} is untouched")
 
 
 def clear(proposal: Path) -> None:
     """Remove an earlier proposal, so that one stands exactly when something was accepted."""
     if proposal.is_dir():
-        for file in proposal.iterdir():
-            file.unlink()
-        proposal.rmdir()
+        shutil.rmtree(proposal)
 
 
 def _text(
@@ -95,17 +139,20 @@ def _text(
     if faults:
         raise SkillError(f"skill {found.name}", "; ".join(faults), "Choose another version")
     if path.name != SKILL_MD and name is None and description is None:
-        return found.text
+        return main_text(found.text)
     started = {"env": "skill", "train": []} if found.story is None else found.story.start.data
-    return as_skill_md(found.text, started, name, description, path, live)
+    return as_skill_md(main_text(found.text), started, name, description, path, live)
 
 
-def _told(line: RiskyLine) -> str:
-    """Return a risky line as a line of text: number, risks, what it says."""
-    return safe(f"{line.line}: [{', '.join(r.value for r in line.risks)}] {line.text}") + "\n"
+def _told(risk: Risk) -> str:
+    """Return a risky line as a line of text: file, number, risks, what it says."""
+    file, line = risk
+    where = f"{file}:" if file else ""
+    kinds = ", ".join(one.value for one in line.risks)
+    return safe(f"{where}{line.line}: [{kinds}] {line.text}") + "\n"
 
 
-def _require_yes(path: Path, lines: Sequence[RiskyLine], *, yes: bool, risky: bool) -> None:
+def _require_yes(path: Path, lines: Sequence[Risk], *, yes: bool, risky: bool) -> None:
     """Ask about each risky line, then about the file; the first no ends the command.
 
     Raises:

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skilltrail.cli.skill_files import as_skill_md, live_text
+from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVALUATION
 from skilltrail.history.ask.sources import Project, find_skill, open_source
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
+from skilltrail.skill.folder import files_of, main_text
 from skilltrail.skill.skill_file import SKILL_MD
 
 if TYPE_CHECKING:
@@ -31,7 +32,9 @@ Audit = Annotated[
 ]
 SkillMd = Annotated[
     Path | None,
-    typer.Option("--skill-md", metavar="FILE", help="The best skill as SKILL.md; - is stdout."),
+    typer.Option(
+        "--skill-md", metavar="FILE", help="Best skill as SKILL.md, or its folder; - is stdout."
+    ),
 ]
 Inspect = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Rollouts as .eval logs of Inspect.")
@@ -144,15 +147,21 @@ def _tell_written(targets: Sequence[Path]) -> None:
 def _write_skill(
     path: Path, best: str, started: Any, name: str | None, description: str | None
 ) -> None:
-    live = live_text(path)
-    text = as_skill_md(best, started, name, description, path, live)
-    if live not in ("", text):
-        raise UsageError(
-            f"--skill-md {path}",
-            "another text stands there",
-            f"See the diff and agree: `skilltrail adopt {path}`",
-        )
-    _write(path, text)
+    path = path if str(path) == "-" else place_of(path)
+    rest = list(files_of(best))[1:]
+    if rest and path.name != SKILL_MD:
+        raise UsageError(f"--skill-md {path}", "the skill is a folder", "Name a folder")
+    text = as_skill_md(main_text(best), started, name, description, path, live_text(path))
+    wanted = {path: text} | {path.parent / one: files_of(best)[one] for one in rest}
+    for one, told in wanted.items():
+        if live_text(one) not in ("", told):
+            raise UsageError(
+                f"--skill-md {one}",
+                "another text stands there",
+                f"See the diff and agree: `skilltrail adopt {path}`",
+            )
+    for one, told in wanted.items():
+        _write(one, told)
 
 
 def _evaluation(here: Project, training: Sequence[Event]) -> list[Event]:

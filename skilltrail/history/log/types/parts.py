@@ -178,6 +178,7 @@ class EditMade(Part, frozen=True, kw_only=True):
     items: Annotated[tuple[str, ...], says("ids of the train items behind the edit")]
     support: Annotated[Count, says("number of distinct items")]
     parents: Annotated[tuple[EditId, ...], says("edits it was merged from")]
+    file: Annotated[str, says("file of a skill folder; only where not SKILL.md")] | None = None
 
 
 class LeftOut(Part, frozen=True, kw_only=True):
@@ -191,6 +192,15 @@ class EditResult(Part, frozen=True, kw_only=True):
     lines: Annotated[tuple[Number, ...], says("1-based lines of the parent document")]
     detail: str
     matched_by: Literal["exact", "trailing_space"]
+
+
+class ScriptTest(Part, frozen=True, kw_only=True):
+    """What became of the test of a script that a candidate changes."""
+
+    test: Annotated[str, says("path in the skill folder")]
+    passed: bool
+    exit: Annotated[int, says("exit code; null where it was ended")] | None
+    key: Annotated[Digest, says("fact key of the run in the sandbox")]
 
 
 class Member(Part, frozen=True, kw_only=True):

@@ -22,6 +22,7 @@ from skilltrail.history.log.types.parts import (
     Part,
     PatchId,
     ReplyKey,
+    ScriptTest,
     Share,
     Source,
     Step,
@@ -156,6 +157,17 @@ class CandidateBuilt(Part, frozen=True, kw_only=True):
         Annotated[
             Literal["frozen", "train"],
             says("`skill.frontmatter`, only where it made a difference"),
+        ]
+        | None
+    ) = None
+    scripts: (
+        Annotated[Literal["train"], says("`skill.scripts`, only where it let an edit through")]
+        | None
+    ) = None
+    script_tests: (
+        Annotated[
+            tuple[ScriptTest, ...],
+            says("tests of the scripts that edits change; where one fails no script changes"),
         ]
         | None
     ) = None

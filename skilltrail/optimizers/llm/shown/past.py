@@ -10,11 +10,13 @@ from typing import Any
 
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.shown.coverage import coverage_table
+from skilltrail.optimizers.llm.shown.folder import with_folder
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import sense
 from skilltrail.skill.document import split_lines, unified_diff
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.fence import clip, fenced
+from skilltrail.skill.folder import MAIN
 
 _EDIT_CHARS = 400
 _OLD_EDIT_CHARS = 120  # of an edit of an earlier epoch
@@ -30,12 +32,15 @@ def step_state(view: StepView, context_tokens: int) -> dict[str, str]:
         "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
         "memory": view.meta_skill,
     }
+    told = fenced(texts)
+    seen = {**view.pool, **{one.item.id: one for one in view.observations}}.values()
     return {
         "step": str(view.step),
         "epoch": str(view.epoch),
         "budget": "no cap" if view.budget is None else str(view.budget),
         "size": size_of(view.skill, view.max_skill_tokens),
-        **fenced(texts),
+        **told,
+        "skill": with_folder(view.skill, told["skill"], seen, scripts=view.scripts),
     }
 
 
@@ -53,11 +58,13 @@ def epoch_state(view: EpochView, context_tokens: int) -> dict[str, str]:
         "memory": view.meta_skill,
         "guidance": view.guidance,
     }
+    told = fenced(texts)
     return {
         "epoch": str(view.epoch),
         "size": size_of(view.skill, view.max_skill_tokens),
         "fate": view.guidance_fate if view.guidance_fate else "none yet",
-        **fenced(texts),
+        **told,
+        "skill": with_folder(view.skill, told["skill"], view.pool.values(), scripts=False),
     }
 
 
@@ -124,12 +131,15 @@ def sense_of(edit: Edit) -> tuple[Any, ...]:
     """Return what an edit does and says, apart from marks, case and endings of words."""
     lines = split_lines(edit.content)
     content = tuple(s if (s := sense(line)) else line.strip() for line in lines)
-    return edit.op, edit.target, edit.section, content
+    where = () if edit.file == MAIN else (edit.file,)
+    return edit.op, edit.target, edit.section, content, *where
 
 
 def describe(edit: Edit, chars: int = _EDIT_CHARS) -> str:
     """Return an edit in one line, each of its texts at most `chars` long."""
     parts = [edit.op if edit.kind != "example" else f"{edit.op} example"]
+    if edit.file != MAIN:
+        parts.append(f"of {edit.file}")
     if edit.section is not None:
         parts.append(f"in {_one_line(edit.section, chars)}")
     if edit.target:
