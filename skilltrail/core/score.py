@@ -6,6 +6,7 @@ itself cannot be scored). Only `scored` enters a mean; a real 0.0 is a score, No
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -103,7 +104,20 @@ def metric(score: Score, name: str, mixed_weight: float = 0.5) -> Fraction | Non
 def exact_mean(values: Iterable[Fraction | None]) -> Fraction | None:
     """Return the mean of the present values, or None when there are none."""
     present = [value for value in values if value is not None]
-    return sum(present, Fraction(0)) / len(present) if present else None
+    return exact_sum(present) / len(present) if present else None
+
+
+def exact_sum(values: Iterable[Fraction]) -> Fraction:
+    """Return the exact sum; several times as fast as adding fractions one to another."""
+    above, below = 0, 1
+    for value in values:
+        if value.denominator == below:
+            above += value.numerator
+        else:
+            shared = math.gcd(below, value.denominator)
+            above = above * (value.denominator // shared) + value.numerator * (below // shared)
+            below = below // shared * value.denominator
+    return Fraction(above, below)
 
 
 def mean(values: Iterable[float | None]) -> float | None:

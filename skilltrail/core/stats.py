@@ -12,6 +12,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from skilltrail.core.score import exact_sum
+
 Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
 GAIN_INTERVALS = (
     "adjusted_wald/2",
@@ -40,7 +42,7 @@ def mean_interval(values: Sequence[Fraction]) -> tuple[float, float]:
     n = len(values)
     if n == 0:
         return 0.0, 1.0
-    mean = float(sum(values, Fraction(0)) / n)
+    mean = float(exact_sum(values) / n)
     most = mean * (1 - mean)
     spread = _squares(float(value) - mean for value in values)
     share = min(1.0, (spread + 2 * most) / ((n + 2) * most)) if most else 1.0
@@ -78,7 +80,7 @@ def crossed_interval(rows: Sequence[Sequence[Fraction]]) -> tuple[float, float]:
         rows: a row per item with a difference per seed; all have the same seeds.
     """
     n, seeds = len(rows), len(rows[0])
-    items = [sum(row, Fraction(0)) / seeds for row in rows]
+    items = [exact_sum(row) / seeds for row in rows]
     singles = [value for row in rows for value in row]
     whole = _squares(map(float, singles)) / seeds
     kept = _squares(map(float, items)) / whole if whole else 1.0
@@ -86,8 +88,8 @@ def crossed_interval(rows: Sequence[Sequence[Fraction]]) -> tuple[float, float]:
     mean, variance = _adjusted(items, added)
     more = 0.0
     if seeds > 1 and n > 1:
-        centre = float(sum(items, Fraction(0)) / n)
-        of_seed = [float(sum(column, Fraction(0)) / n) for column in zip(*rows, strict=True)]
+        centre = float(exact_sum(items) / n)
+        of_seed = [float(exact_sum(column) / n) for column in zip(*rows, strict=True)]
         between = n * _squares(one - centre for one in of_seed) / (seeds - 1)
         rest = _squares(
             float(value) - float(item) - one + centre
@@ -113,13 +115,13 @@ def share_interval(
     """
     n = len(pairs) + 2
     home, there = [x for x, _ in pairs], [y for _, y in pairs]
-    a, b = sum(home, Fraction(0)) / n, sum(there, Fraction(0)) / n
+    a, b = exact_sum(home) / n, exact_sum(there) / n
     aa, bb = (
-        (sum((x * x for x in column), Fraction(0)) + 2 * added) / n
+        (exact_sum(x * x for x in column) + 2 * added) / n
         for column in (home, there)
         for added in [Fraction(1) if tag == SHARE_INTERVALS[1] else _added(column)]
     )
-    ab = sum((x * y for x, y in pairs), Fraction(0)) / n
+    ab = exact_sum(x * y for x, y in pairs) / n
     z2 = Fraction(Z95) ** 2 / n
     lead = a * a - z2 * (aa - a * a)
     if lead <= 0:
@@ -168,8 +170,8 @@ def _squares(values: Iterable[float]) -> float:
 def _adjusted(differences: Sequence[Fraction], added: Fraction) -> tuple[float, float]:
     """Return the mean of the differences and two that are added, and the variance of it."""
     n = len(differences) + 2
-    mean = float(sum(differences, Fraction(0)) / n)
-    square = float((sum((d * d for d in differences), Fraction(0)) + 2 * added) / n)
+    mean = float(exact_sum(differences) / n)
+    square = float((exact_sum(d * d for d in differences) + 2 * added) / n)
     return mean, max(0.0, square - mean * mean) / n
 
 

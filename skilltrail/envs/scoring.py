@@ -91,7 +91,7 @@ async def by_rule_aside(
     Raises:
         DataError: as `by_rule`.
     """
-    if not guarded(env, item, trajectory):
+    if not guarded(env, item, trajectory) or _known(env, item, trajectory):
         return by_rule(env, item, trajectory)
     async with queue.turn:
         if queue.broken is not None:
@@ -104,6 +104,10 @@ async def by_rule_aside(
         except DataError as error:
             queue.broken = error
             raise
+
+
+def _known(env: Environment, item: Item, trajectory: Trajectory) -> bool:
+    return GUARD.knows(env.name, env.params, "score", item, trajectory)
 
 
 def guarded(env: Environment, item: Item, trajectory: Trajectory) -> bool:
@@ -180,6 +184,8 @@ def metric_means(
 
     A rollout that ended without an answer counts 0 under every name, as its score does.
     """
+    if type(environment).metrics is Environment.metrics:
+        return {}
     values: dict[str, list[Fraction]] = {}
     for item, trajectory in done:
         counts = trajectory.ending not in WITHOUT_ANSWER

@@ -99,14 +99,20 @@ class Rollouts:
     ) -> None:
         self.env, self.target, self.store, self.counter = env, target, store, counter
         self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
+        self._last: tuple[Item | None, str, int, str] = (None, "", 0, "")
         self._gaps = gaps if min_coverage < 1 else None
         self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
 
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
+        before, of, told, key = self._last
+        if before is item and of is skill and told == repeat:
+            return key  # asked for twice of each: whether it is recorded, then what it is
         shown = [self.target.style, sorted(self.target.abilities)]
-        return rollout_key(
+        key = rollout_key(
             self._agent, item, text_digest(skill), dict(self.target.identity), shown, repeat
         )
+        self._last = (item, skill, repeat, key)
+        return key
 
     async def all(self, items: Sequence[Item], skill: str, repeats: int = 1) -> list[Rollout]:
         """Return the rollouts of `items`, in their order, `repeats` of each.

@@ -181,9 +181,9 @@ def exports(evidence: Evidence) -> Check:
         named |= facts_named(report.events, gaps)
     faults = list(facts.damaged)
     e.expect(len(facts.exported))
-    for key, fact in facts.exported.items():
+    for fact, stored in facts.both():
         e.tick()
-        faults += _of_fact(fact, facts.stored(key), lost=key in e.erased.facts)
+        faults += _of_fact(fact, stored, lost=fact.key in e.erased.facts)
     here = len(named & facts.exported.keys())
     strange = len(facts.exported.keys() - named)
     note = f"{strange} recorded calls in them are not of these logs" if strange else ""

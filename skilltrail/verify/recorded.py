@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from skilltrail.store.exports import fact_of, shard_files
 from skilltrail.store.protocol import Fact, Made, Make
 from skilltrail.store.reader import open_reading
 from skilltrail.verify.result import Fault, Level
+
+_CHUNK = 500  # facts read at a time
 
 
 class RecordedFacts:
@@ -65,7 +68,21 @@ class RecordedFacts:
         return {key: value for key in keys if (value := self.get(key)) is not None}
 
     def has_many(self, keys: Iterable[str]) -> set[str]:
-        return {key for key in keys if key in self.exported or self.stored(key) is not None}
+        found, asked = set(), []
+        for key in keys:
+            if key in self.exported:
+                found.add(key)
+            else:
+                asked.append(key)
+        return found | (self._store.has_many(asked) if self._store is not None else set())
+
+    def both(self) -> Iterator[tuple[Fact, Fact | None]]:
+        """Yield each exported fact, and what the store has under its key."""
+        exported = iter(self.exported.values())
+        while chunk := list(islice(exported, _CHUNK)):
+            stored = () if self._store is None else self._store.facts(f.key for f in chunk)
+            here = {fact.key: fact for fact in stored}
+            yield from ((fact, here.get(fact.key)) for fact in chunk)
 
     async def put(self, kind: str, key: str, value: Mapping[str, Any]) -> dict[str, Any]:
         raise UnseenRequest("verify", "nothing new is recorded", "Run `dvc repro`")

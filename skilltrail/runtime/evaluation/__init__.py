@@ -16,7 +16,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.layout import EVALUATION
-from skilltrail.core.score import Score, exact_mean
+from skilltrail.core.score import Score, exact_mean, exact_sum
 from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
@@ -195,7 +195,7 @@ def summary(
     if alone or not differences:
         return means
     low, high = gain_interval(differences)
-    gain = float(sum(differences, Fraction(0)) / len(differences))
+    gain = float(exact_sum(differences) / len(differences))
     return means | {"gain": gain, "gain_low": low, "gain_high": high}
 
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_mean, mean, metric
+from skilltrail.core.score import exact_mean, exact_sum, mean, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
 from skilltrail.history.log.events import Event
@@ -91,7 +91,7 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
     gain, low, high = None, None, None
     if differences:
         low, high = gain_interval(differences, data["interval"])
-        gain = float(sum(differences, Fraction(0)) / len(differences))
+        gain = float(exact_sum(differences) / len(differences))
     yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
 
 
