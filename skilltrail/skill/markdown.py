@@ -44,8 +44,29 @@ class Block:
     title: str = ""
 
 
+# What may open a fence, a table or HTML, underline a heading, or indent one; a heading that
+# ends in `#`; and signs that the parser changes. Where a text has none of these, its blocks are
+# the lines that begin with `#`: such a line ends whatever stands before it.
+_INVOLVED = re.compile(
+    r"```|~~~|[|<\r\0]|^[ \t]*(?:=+|-+)[ \t]*$|^ {1,3}#|^#[^\n]*#[ \t]*$", re.MULTILINE
+)
+_PLAIN_HEADING = re.compile(r"(#{1,6})(?:[ \t]|$)")
+
+
 def scan(lines: Sequence[str]) -> tuple[Block, ...]:
     """Return the fences and tables (at any depth) and the top-level headings of `lines`."""
+    if any("\n" in line for line in lines) or _INVOLVED.search("\n".join(lines)):
+        return parsed(lines)
+    found = ((number, _PLAIN_HEADING.match(line)) for number, line in enumerate(lines))
+    return tuple(
+        Block(HEADING, n, n + 1, level=len(m[1]), title=lines[n][m.end() :].strip())
+        for n, m in found
+        if m is not None
+    )
+
+
+def parsed(lines: Sequence[str]) -> tuple[Block, ...]:
+    """Return the same, always by the parser."""
     # A lone CR is text here, but a line end to the parser.
     source = "".join(line.replace("\r", " ") + "\n" for line in lines)
     tokens = _PARSER.parse(source)

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.item import SPLITS, Item
@@ -293,12 +292,3 @@ class Evidence:
 
 def _first(data: bytes) -> bytes:
     return data.split(b"\n", 1)[0]
-
-
-def rows_of(event: Event) -> Sequence[Mapping[str, Any]]:
-    """Return (item, digest) rows of the items that an event starts with."""
-    data = event.data
-    rows: list[Mapping[str, Any]] = (
-        data["items"] if event.type == OPENED else [*data["train"], *data["selection"]]
-    )
-    return rows

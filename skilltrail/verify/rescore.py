@@ -6,7 +6,7 @@ judgement. No judge is asked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skilltrail.core.errors import FaultError, UsageError
@@ -21,7 +21,7 @@ from skilltrail.params.knob import result_values
 from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.store.protocol import gap_key, rollout_key
 from skilltrail.verify.doors import RefusingModel, gaps_of
-from skilltrail.verify.evidence import OPENED, Evidence, rows_of
+from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import BROKEN, Fault, Level
 
 SCORED = ("hard", "soft", "reason", "judgement")
@@ -44,7 +44,7 @@ class Rows:
     def open(self, event: Event) -> None:
         """Take the items that a log begins with, where they are here and still the same."""
         self._gaps = gaps_of(self._e, evaluated=event.type == OPENED)
-        rows, here = rows_of(event), self._e.items
+        rows, here = _rows(event), self._e.items
         self._items |= {r["item"]: here[r["digest"]] for r in rows if r["digest"] in here}
 
     def target(self, event: Event, after: list[Event]) -> RefusingModel | None:
@@ -132,6 +132,15 @@ class Rows:
             return _said(Score.missing("no judgement of this answer"))
         score = score_of(judged, judge["threshold"])
         return _said(score) | {"judgement": row["judgement"]}
+
+
+def _rows(event: Event) -> Sequence[Mapping[str, Any]]:
+    """Return (item, digest) rows of the items that an event starts with."""
+    data = event.data
+    rows: list[Mapping[str, Any]] = (
+        data["items"] if event.type == OPENED else [*data["train"], *data["selection"]]
+    )
+    return rows
 
 
 def _said(score: Score) -> dict[str, Any]:
