@@ -41,6 +41,7 @@ LOGS: dict[str, tuple[str, list[str]]] = {
     "7-repeats": ("e90bbbe2282fe2bc9f0e3de2e2c302988fabbda5", []),
     "8-rejected-before": ("fceb279030265e9f24e74eae2c5b2bbc5d61e875", []),
     "9-skill-folder": ("74c31d48a1c49bfa2051713f5b22b57b2efc4679", []),
+    "10-phase": ("145482a22609519296acd184e8664bcd347a20ff", []),
 }
 
 

@@ -12,7 +12,6 @@ from test_knobs import METHOD
 
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
-from skilltrail.params.section import OTHER_NAMES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOC = (ROOT / "docs" / "knobs.md").read_text(encoding="utf-8")
@@ -46,8 +45,3 @@ def test_a_named_test_exists(file: str, test: str) -> None:
 def test_a_knob_that_the_knob_test_proves_is_said_to_be(key: str) -> None:
     row = next(line for line in DOC.split("\n") if f"`{key}`" in line)
     assert "knob test" in row
-
-
-def test_the_references_names_lead_to_ours() -> None:
-    keys = {knob.key for knob in knobs_of(Params)}
-    assert set(OTHER_NAMES.values()) <= keys

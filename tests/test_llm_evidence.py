@@ -92,6 +92,16 @@ def test_a_request_fits_the_stated_context_and_says_what_was_cut(
     assert any(mark in told.split("The runs (")[1] for mark in marks) == (tokens < 32_000)
 
 
+def test_the_table_in_the_docs_is_what_the_command_prints_and_shows_the_actions() -> None:
+    from benchmarks.evidence import HEAD, rows
+
+    found = list(rows())
+    doc = (ROOT / "docs" / "optimizers.md").read_text("utf-8")
+    assert "\n".join([HEAD, *(row for _, _, row in found)]) in doc
+    for env, (_, large, middle, _), _ in found:
+        assert min(large, middle) >= 0.95, env
+
+
 def test_what_no_context_holds_is_not_asked_and_named() -> None:
     seen = planted.observed(FAULTS[0], Path())
     optimizer, model = optimizer_of([], env="alfworld", context_tokens=1200)

@@ -8,19 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from env_world import ROOT, WHERE, env_of
+from env_world import WHERE, env_of
 from verify_project import says, write_project
 from verify_world import verified
 
-from skilltrail.cli.commands.start.params import preset_values
-from skilltrail.core.errors import DataError, UsageError
+from skilltrail.core.errors import DataError
 from skilltrail.data.find import NOTHING, find_source
 from skilltrail.data.load import load_items
 from skilltrail.models.judge import reasons_in
-from skilltrail.params.fields import Params
-from skilltrail.params.knob import knobs_of
-from skilltrail.params.section import OTHER_NAMES, nearest
-from skilltrail.runtime.workspace import params_with
 from tests.fault_server import Answer, Call, FaultServer
 from tests.model_world import run_stages
 
@@ -119,36 +114,3 @@ def test_a_judgement_without_words_says_nothing() -> None:
     fact = {"reply": {"text": '```json\n{"score": 1}\n```', "finish": "stop", "tool_calls": [],
                       "model": "m", "usage": {}}}  # fmt: skip
     assert reasons_in(fact) == ""
-
-
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        ("skill_update_mode", "update_mode"),
-        ("use_slow_update", "slow_update.enabled"),
-        ("slow_update_gate_with_selection", "slow_update.mode"),
-        ("longitudinal_pair_policy", "slow_update.pairs"),
-        ("analyst_workers", "optimizer.workers"),
-        ("lr_control_mode", "lr_schedule"),
-        ("failure_only", "reflect.success"),
-    ],
-)
-def test_a_name_of_the_reference_gets_the_right_hint(theirs: str, ours: str) -> None:
-    keys = [knob.key for knob in knobs_of(Params)]
-    for key in (theirs, f"optimizer.{theirs}", f"gradient.{theirs}"):
-        assert nearest(key, keys) == f"; here it is called {ours}"
-
-
-def test_every_other_name_leads_to_a_knob_that_exists() -> None:
-    keys = {knob.key for knob in knobs_of(Params)}
-    assert set(OTHER_NAMES.values()) <= keys
-
-
-def test_the_preset_is_one_of_known_knobs_that_go_together() -> None:
-    values = preset_values("skillopt")
-    params = params_with(ROOT, values)
-    assert (params.epochs, params.batch_size, params.lr, params.lr_min) == (4, 40, 4, 2)
-    assert params.slow_update.mode == "force"
-    assert params.reflect.success_threshold == 1e-9
-    with pytest.raises(UsageError, match="There are: skillopt"):
-        preset_values("skilopt")

@@ -10,9 +10,9 @@ from llm_script import MemoryFacts, ScriptedModel, observation, step_view
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.optimizers.llm.opening import open_llm
-from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.protocol import Answer
-from skilltrail.params.model_options import RoleOptions, StageOptions, StagesOptions
+from skilltrail.params.model_options import STAGES, RoleOptions, StageOptions, StagesOptions
 from skilltrail.skill.edit import Patch
 
 pytest.importorskip("xllamacpp")

@@ -197,9 +197,10 @@ def test_any_other_answer_leaves_the_scheduled_budget(number: Any) -> None:
     assert len(answer.rejected) == 2
 
 
-def test_without_a_schedule_as_many_as_there_are() -> None:
+def test_without_a_bound_an_answer_of_no_use_applies_nothing() -> None:
     answer, _ = choose([Reply("", finish="refusal")], budget=None)
-    assert answer.value == len(EDITS)
+    assert answer.value == 0
+    assert "no edit is applied" in answer.reason
 
 
 def test_a_ranking_of_digits_as_texts_counts_and_is_said_to_be_repaired() -> None:

@@ -20,10 +20,12 @@ from llm_script import (
     step_view,
 )
 
+from skilltrail.core.canon import text_digest
 from skilltrail.models.backends.replay import RecordedCalls
 from skilltrail.models.errors import TooLong, Transient, UnseenRequest
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.batching import minibatches
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.protocol import Answer, Observation, StepRecord
 from skilltrail.params.model_options import StageOptions
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
@@ -56,7 +58,7 @@ def ids_in(request: Request) -> list[str]:
 def test_a_small_score_is_a_failure_by_threshold() -> None:
     seen = [observation("a", 0.05), observation("b", 0.95)]
     view = step_view(seen, success_threshold=0.5)
-    found = minibatches(view, size=8, success="always")
+    found = minibatches(view, LlmOptions(minibatch_size=8))
     assert [(batch.source, batch.ids) for batch in found] == [
         ("failure", ("a",)),
         ("success", ("b",)),
@@ -81,7 +83,7 @@ def test_failures_are_grouped_by_task_type_and_reason_and_none_stands_alone() ->
             ("d", "date", "wrong"), ("e", "name", "wrong"),
         )
     ]  # fmt: skip
-    found = minibatches(step_view(seen), size=4, success="auto")
+    found = minibatches(step_view(seen), LlmOptions(minibatch_size=4, success="auto"))
     assert [batch.ids for batch in found] == [("a", "d", "b"), ("e", "c")]
 
 
@@ -91,13 +93,16 @@ def test_auto_asks_about_unstable_items_and_types_that_mostly_fail() -> None:
     won = [of_type(observation(f"d{n}", 1, task=f"{long} {n}"), "date") for n in range(2)]
     safe = [of_type(observation(f"n{n}", 1), "name") for n in range(3)]
     earlier = {"n2": of_type(observation("n2", 0), "name")}
+    hurt = replace(of_type(observation("n9"), "name"), skill=text_digest(SKILL))
     view = step_view([*lost, *won, *safe], earlier=earlier)
+    open_still = {**view.pool, "n9": hurt}  # another name that still fails
 
     def asked(**changes: Any) -> list[str]:
-        batches = minibatches(replace(view, **changes), size=8, success="auto")
+        batches = minibatches(replace(view, **changes), LlmOptions(success="auto"))
         return [id for batch in batches if batch.source == "success" for id in batch.ids]
 
-    assert asked() == ["n2", "d0", "d1"]
+    assert asked(pool=open_still) == ["n2", "d0", "d1"]
+    assert asked() == ["d0", "d1"]  # names all succeed by now: nothing is to be learnt there
     assert asked(skill=f"# S\n{long} 0\n{long} 1\n") == []
     assert asked(observations=tuple(safe), earlier={}) == []
 

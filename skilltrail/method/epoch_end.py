@@ -20,7 +20,8 @@ async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
     """
     params = run.params
     pairs: tuple[Pair, ...] = ()
-    if epoch >= 2 and (params.has_slow_update or params.has_meta_skill):
+    remembers = params.has_meta_skill and epoch >= params.meta_skill.from_epoch
+    if epoch >= 2 and (params.has_slow_update or remembers):
         pairs = await compare_epochs(run, state, epoch)
         if params.has_slow_update and pairs:
             state = await slow_update(run, state, epoch_view(run, state, epoch, pairs))
@@ -28,7 +29,7 @@ async def end_epoch(run: Run, state: State, epoch: int) -> AsyncIterator[State]:
     if params.compaction:
         state = await compact(run, state, epoch_view(run, state, epoch, pairs))
         yield state
-    if params.has_meta_skill:
+    if remembers:
         state = await write_meta_skill(run, state, epoch_view(run, state, epoch, pairs))
         yield state
     run.history.flush()

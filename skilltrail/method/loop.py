@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import TAG as TOKEN_COUNTER
@@ -152,15 +153,16 @@ def decide_budget(run: Run, step: Step) -> int | None:
     # A whole document is taken or left: rewriting by minibatch has no budget to spend.
     whole = params.update_mode == "full_rewrite_minibatch"
     schedule = "none" if whole else params.lr_schedule
-    warmup = 0 if schedule == "none" else params.lr_warmup
-    budget = edit_budget(
-        step.step,
-        schedule=schedule,
-        lr=params.lr,
-        lr_min=params.lr_min,
-        total_steps=run.total_steps,
-        warmup=warmup,
-    )
+    free = schedule == "none" or (schedule == "autonomous" and params.lr_bound == "none")
+    warmup = 0 if free else params.lr_warmup
+    read: dict[str, Any] = {} if free else {"lr": params.lr}
+    if warmup:
+        read["warmup"] = warmup
+    if schedule in DECAYING:
+        read |= {"lr_min": params.lr_min, "total_steps": run.total_steps}
+        read |= {"phase": params.lr_phase} if params.lr_phase != "start" else {}
+        read |= {"rounding": params.lr_rounding} if params.lr_rounding != "up" else {}
+    budget = edit_budget(step.step, schedule=schedule, **{"lr": None} | read)
     data = {
         "epoch": step.epoch,
         "step": step.step,
@@ -169,13 +171,8 @@ def decide_budget(run: Run, step: Step) -> int | None:
         "rule": f"{schedule}/1",
         "reason": "whole documents have no edit budget" if whole else "",
         "reply": None,
+        **read,
     }
-    if schedule != "none":
-        data["lr"] = params.lr
-    if warmup:
-        data["warmup"] = warmup
-    if schedule in DECAYING:
-        data |= {"lr_min": params.lr_min, "total_steps": run.total_steps}
     run.history.append("budget.decided", data)
     return budget
 

@@ -183,4 +183,5 @@ def view_of(
         frozen=run.params.skill.frozen,
         scripts=run.params.skill.scripts,
         earlier=state.earlier,
+        batches=step.batches,
     )

@@ -48,29 +48,43 @@ def plan_epoch(
 
 
 def edit_budget(
-    step: int, *, schedule: str, lr: int, lr_min: int = 1, total_steps: int = 1, warmup: int = 0
+    step: int,
+    *,
+    schedule: str,
+    lr: int | None,
+    lr_min: int = 1,
+    total_steps: int = 1,
+    warmup: int = 0,
+    phase: str = "start",
+    rounding: str = "up",
 ) -> int | None:
-    """Return how many edits step `step` (1-based) may apply; None = no cap.
+    """Return how many edits step `step` (1-based) may apply; None = no cap (`lr` None too).
 
     Warm-up rises linearly to `lr` at step `warmup`. Then `constant` (and the upper bound of
     `autonomous`) stays there, `linear` and `cosine` fall from `lr` to `lr_min` at the last
-    step. Halves round up. A run of one step has `lr`.
+    step. A run of one step has `lr`.
+
+    Args:
+        phase: `start` = the first step has `lr` in full; `interval` = it has fallen by one
+            interval already, as in SkillOpt's schedulers.
+        rounding: what halves of a falling budget become: `up`, or the `even` neighbour.
     """
-    if schedule == "none":
+    if schedule == "none" or lr is None:
         return None
     if step < warmup:
         return max(1, _round_half_up(Fraction(lr * step, warmup)))
-    start = max(warmup, 1)
-    if schedule not in DECAYING or total_steps <= start:
+    start = max(warmup, 1) if phase == "start" else warmup
+    if schedule not in DECAYING or total_steps <= max(start, 1):
         return lr
+    rounded = _round_half_up if rounding == "up" else round
     done = Fraction(step - start, total_steps - start)
     if schedule == "linear":
-        return _round_half_up(lr - (lr - lr_min) * done)
+        return rounded(lr - (lr - lr_min) * done)
     # Rounded to 1e-9 first, so that a value that is a half in exact arithmetic rounds up on
     # every CPU.
     cosine = round(math.cos(math.pi * float(done)), 9)
     share = (1 + Fraction(cosine).limit_denominator(10**9)) / 2
-    return _round_half_up(lr_min + (lr - lr_min) * share)
+    return rounded(lr_min + (lr - lr_min) * share)
 
 
 def _round_half_up(value: Fraction) -> int:

@@ -15,7 +15,8 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
 
     A budget that covers every edit, or none, asks nobody for a ranking.
     """
-    if run.params.lr_schedule == "autonomous" and view.budget is not None:
+    whole = view.update_mode == "full_rewrite_minibatch"
+    if run.params.lr_schedule == "autonomous" and not whole:
         view = await choose_budget(run, view, merged)
     edits, budget = merged.edits, view.budget
     if budget is None or len(edits) <= budget:
@@ -53,14 +54,16 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
 async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
     """Let the optimizer choose how many merged edits to apply; return the view that says so.
 
-    An answer that cannot be used leaves the scheduled budget, and the event says so.
+    An answer that cannot be used leaves the scheduled budget, or no edit where there is none
+    (`lr_bound: none`), and the event says so.
     """
-    assert view.budget is not None
     answer = await run.optimizer.choose_budget(view, merged.edits)
     for reply in answer.rejected:
         reject_reply(run, reply, epoch=view.epoch, step=view.step)
-    most = min(view.budget, len(merged.edits))
-    budget = most if answer.value is None else min(answer.value, most)
+    bound = len(merged.edits) if view.budget is None else view.budget
+    most = min(bound, len(merged.edits))
+    otherwise = 0 if view.budget is None else most
+    budget = otherwise if answer.value is None else min(answer.value, most)
     run.history.append(
         "budget.decided",
         {

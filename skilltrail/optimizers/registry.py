@@ -10,13 +10,13 @@ from skilltrail.models.client.facts import Facts
 from skilltrail.optimizers.failure_types import domain_of
 from skilltrail.optimizers.llm.ask import Counter
 from skilltrail.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
-from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, STAGES, LlmOptions
+from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, LlmOptions
 from skilltrail.optimizers.llm.setting import Setting
 from skilltrail.optimizers.protocol import Optimizer
 from skilltrail.optimizers.rules import RulesOptimizer
-from skilltrail.params.fields import Optimizer as OptimizerOptions
 from skilltrail.params.fields import Params
-from skilltrail.params.model_options import EMBEDDED_BACKENDS
+from skilltrail.params.model_options import EMBEDDED_BACKENDS, STAGES
+from skilltrail.params.optimizing import Optimizer as OptimizerOptions
 
 DEFAULT_WORKERS = 16
 
@@ -59,6 +59,14 @@ def llm_options(params: Params, env: str) -> LlmOptions:
     return LlmOptions(
         minibatch_size=reflect.minibatch_size,
         success=reflect.success,
+        grouping=reflect.grouping,
+        per_batch=reflect.per_batch,
+        most_edits=reflect.most_edits,
+        merge_ask=params.merge_ask,
+        guide_ask=params.slow_update.ask,
+        past=role.past,
+        past_to=role.past_to,
+        memory_to=params.meta_skill.told_to,
         workers=role.workers if role.workers else DEFAULT_WORKERS,
         show=reflect.show,
         trajectory_chars=reflect.trajectory_chars,

@@ -16,13 +16,13 @@ from skilltrail.core.item import SPLITS
 from skilltrail.params.knob import derived, knob, operational
 from skilltrail.params.methods import METHODS, NEED_A_MODEL, Methods, Stop
 from skilltrail.params.model_options import BACKENDS, RoleOptions
+from skilltrail.params.optimizing import MetaSkill, Optimizer, Reflect, SkillAware, SlowUpdate
 from skilltrail.params.skill import DEFAULT_SEED, Skill
 
 NO_DATA = "data/none"
 
 SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
 UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
-SHOWN = ("prompt", "trace", "preview", "reference")
 GATE_RULES = ("strict", "paired", "no_regression")
 METRICS = ("hard", "soft", "mixed")
 
@@ -54,46 +54,6 @@ class Data:
 
 
 @dataclass(frozen=True)
-class Reflect:
-    """What analysts are shown. `rules` reads the threshold only."""
-
-    success_threshold: float = knob(
-        1.0, "A rollout whose hard score is at least this is a success.", low=0, high=1
-    )
-    minibatch_size: int = knob(8, "Trajectories per analyst call.", low=1)
-    success: str = knob(
-        "auto",
-        "Which successes analysts are asked about; auto = unstable items, and task types that "
-        "fail as often as they succeed.",
-        choices=("auto", "always", "never"),
-    )
-    show: tuple[str, ...] = knob(
-        ("prompt", "trace", "reference"), "Of prompt, trace, preview, reference.", choices=SHOWN
-    )
-    trajectory_chars: int | None = knob(
-        None,
-        "Longest trajectory shown, cut turn by turn and marked; auto = what the optimizer's "
-        "context holds.",
-        low=200,
-        auto=True,
-    )
-
-
-@dataclass(frozen=True)
-class Optimizer(RoleOptions):
-    """Who proposes edits: the embedded `rules`, or any model."""
-
-    backend: str = knob("rules", "`rules` needs no model.", choices=("rules", *BACKENDS))
-    context_tokens: int | None = knob(
-        None,
-        "Tokens that a request and its reply may hold together; auto = n_ctx of an embedded "
-        "model, else 128000.",
-        low=1024,
-        auto=True,
-    )
-
-
-@dataclass(frozen=True)
 class JudgeOptions(RoleOptions):
     """Who scores what no rule can; see docs/models/judge.md."""
 
@@ -106,49 +66,6 @@ class JudgeOptions(RoleOptions):
     threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
     show_reasons: bool = knob(
         False, "Show analysts what the judge said of train rollouts; can be gamed."
-    )
-
-
-@dataclass(frozen=True)
-class SlowUpdate:
-    """At the end of an epoch, from the second: guidance in a protected region (momentum)."""
-
-    enabled: bool | None = knob(
-        None,
-        "Compare epochs and write guidance; auto = where the optimizer is a model.",
-        auto=True,
-    )
-    samples: int = knob(20, "Train items compared.", low=1)
-    mode: str = knob(
-        "gated", "`force` keeps the guidance whatever its scores.", choices=("gated", "force")
-    )
-    pairs: str = knob(
-        "mixed", "Which compared items count.", choices=("mixed", "changed", "unchanged")
-    )
-    max_extra: int = knob(
-        20, "Most rollouts to find more changed items.", low=0,
-        read_when=("slow_update.pairs", ("changed",)),
-    )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class MetaSkill:
-    enabled: bool | None = knob(
-        None,
-        "Keep an optimizer-side memory, written at the end of each epoch; auto = where the "
-        "optimizer is a model.",
-        auto=True,
-    )
-
-
-@dataclass(frozen=True)
-class SkillAware:
-    """Tell a defect of the skill from a lapse in following it; lapses become short notes."""
-
-    enabled: bool = knob(False, "Write notes into the protected appendix.")
-    source: str = knob("both", "Whose notes count.", choices=("both", "failure_only"))
-    consolidate_over: int = knob(
-        0, "Consolidate when there are more notes than this; 0 = never.", low=0
     )
 
 
@@ -221,12 +138,39 @@ class Params:
         1, "Edits at the last step.", low=1, read_when=("lr_schedule", ("linear", "cosine"))
     )
     lr_schedule: str = knob("cosine", "How lr falls over the steps.", choices=SCHEDULES)
+    lr_phase: str = knob(
+        "start",
+        "Where a falling lr begins: at lr, or one interval below it.",
+        choices=("start", "interval"),
+        read_when=("lr_schedule", ("linear", "cosine")),
+        idle="start",
+    )
+    lr_rounding: str = knob(
+        "up",
+        "What halves of a falling lr become.",
+        choices=("up", "even"),
+        read_when=("lr_schedule", ("linear", "cosine")),
+        idle="up",
+    )
+    lr_bound: str = knob(
+        "lr",
+        "Most that `autonomous` may choose: lr, or none = all that is offered.",
+        choices=("lr", "none"),
+        read_when=("lr_schedule", ("autonomous",)),
+        idle="lr",
+    )
     lr_warmup: int = knob(0, "Steps over which lr rises from 1; 0 = none.", low=0)
     update_mode: str = knob("patch", "What analysts write.", choices=UPDATE_MODES)
     max_skill_tokens: int = knob(0, "Hard limit of the document's size; 0 = none.", low=0)
     patience: int = knob(0, "Stop after so many steps without acceptance; 0 = never.", low=0)
     use_gate: bool = knob(True, "false accepts every candidate, measured and marked forced.")
     merge_batch_size: int = knob(8, "Patches merged at a time.", low=2)
+    merge_ask: str = knob(
+        "touching",
+        "Which patches the optimizer merges; others are joined by rule.",
+        choices=("touching", "always"),
+        idle="touching",
+    )
     compaction: bool = knob(False, "Try a shorter document at the end of each epoch.")
     stop: Stop = field(default_factory=Stop)
     methods: Methods = field(default_factory=Methods)

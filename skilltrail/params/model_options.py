@@ -6,7 +6,7 @@ default holds. Keys never stand here: `key_env` names the environment variable t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NoReturn
 from urllib.parse import urlsplit
 
@@ -150,6 +150,9 @@ class StagesOptions:
     slow: StageOptions = StageOptions()
     meta: StageOptions = StageOptions()
     lr: StageOptions = StageOptions()
+
+
+STAGES = tuple(field.name for field in fields(StagesOptions))
 
 
 @dataclass(frozen=True)

@@ -12,34 +12,8 @@ from typing import Any
 from skilltrail.core.errors import ParamError
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import Mismatch, convert, fields_of, found, knobs_of
+from skilltrail.params.other_names import hint_of
 from skilltrail.params.tree import Node, ParamFault
-
-# Names that the reference implementation and other optimizers use for our knobs.
-OTHER_NAMES = {
-    "num_epochs": "epochs", "learning_rate": "lr", "edit_budget": "lr",
-    "min_learning_rate": "lr_min", "min_edit_budget": "lr_min", "lr_scheduler": "lr_schedule",
-    "gate_metric": "gate.metric", "gate_mixed_weight": "gate.mixed_weight",
-    "eval_test": "evaluate.enabled", "skill_init": "skill.seed", "split_ratio": "data.ratio",
-    "split_seed": "data.split_seed", "split_dir": "data.split_dir", "data_path": "data.path",
-    "train_size": "data.limit.train", "sel_env_num": "data.limit.selection",
-    "test_env_num": "data.limit.test", "target_model": "target.model", "steps": "epochs",
-    "optimizer_model": "optimizer.model", "target_backend": "target.backend",
-    "optimizer_backend": "optimizer.backend", "environment": "env", "batch": "batch_size",
-    "judge_model": "judge.model", "judge_backend": "judge.backend",
-    "judge_max_completion_tokens": "judge.max_tokens",
-    "skill_update_mode": "update_mode", "lr_control_mode": "lr_schedule",
-    "use_slow_update": "slow_update.enabled", "slow_update_samples": "slow_update.samples",
-    "slow_update_gate_with_selection": "slow_update.mode",
-    "longitudinal_pair_policy": "slow_update.pairs", "use_meta_skill": "meta_skill.enabled",
-    "use_skill_aware_reflection": "skill_aware.enabled",
-    "skill_aware_appendix_source": "skill_aware.source",
-    "skill_aware_consolidate_threshold": "skill_aware.consolidate_over",
-    "analyst_workers": "optimizer.workers", "failure_only": "reflect.success",
-    "minibatch_size": "reflect.minibatch_size", "max_api_workers": "target.workers",
-    "rewrite_reasoning_effort": "optimizer.stages.rewrite.effort",
-    "rewrite_max_completion_tokens": "optimizer.stages.rewrite.max_tokens",
-    "max_completion_tokens": "target.max_tokens", "reasoning_effort": "target.effort",
-}  # fmt: skip
 
 
 class SectionReader:
@@ -100,15 +74,14 @@ class SectionReader:
         keys = [knob.key for knob in knobs_of(cls, prefix)]
         if prefix and not prefix.startswith("envs."):
             keys += [knob.key for knob in knobs_of(Params)]
-        self.fault(key, f"no such key{nearest(key, keys)}", line)
+        foreign = hint_of(key, keys)
+        hint = nearest(key, keys) if foreign is None else f"; {foreign}"
+        self.fault(key, f"no such key{hint}", line)
 
 
 def nearest(key: str, keys: list[str]) -> str:
-    """Return `; the nearest is ...`, by meaning, by last part or by spelling."""
+    """Return `; the nearest is ...`, by last part or by spelling."""
     last = key.rpartition(".")[2]
-    other = OTHER_NAMES.get(key, OTHER_NAMES.get(last))
-    if other in keys:
-        return f"; here it is called {other}"
     same = [one for one in keys if one.rpartition(".")[2] == last]
     close = same or difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
     if not close:

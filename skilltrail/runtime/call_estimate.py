@@ -160,9 +160,14 @@ def _questions(params: Params, size: Size) -> list[Calls]:
         return _questions_of_a_rival(params, size)
     steps, boundaries = steps_of(params, size.train), params.epochs - 1
     pooled = min(size.train, params.batch_size * params.accumulation)
-    analysts = math.ceil(pooled / params.reflect.minibatch_size)
-    if params.reflect.success != "never" and pooled > 1:
-        analysts += 1  # both sides may have a minibatch that is not full
+    groups = [pooled]
+    if params.reflect.per_batch:
+        starts = range(0, pooled, params.batch_size)
+        groups = [min(params.batch_size, pooled - at) for at in starts]
+    analysts = sum(math.ceil(group / params.reflect.minibatch_size) for group in groups)
+    if params.reflect.success != "never":
+        # both sides may have a minibatch that is not full
+        analysts += sum(group > 1 for group in groups)
     merges = 1 + max(
         _merges(failed, params.merge_batch_size)
         + _merges(analysts - failed, params.merge_batch_size)
@@ -171,6 +176,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
     mode, schedule = params.update_mode, params.lr_schedule
     whole, rewritten = mode == "full_rewrite_minibatch", mode == "rewrite_from_suggestions"
     notes = params.skill_aware.enabled and params.skill_aware.consolidate_over > 0
+    memories = max(0, params.epochs - params.meta_skill.from_epoch + 1)
     sure = 1 if params.reflect.success == "always" and not params.patience else 0
     asked = (  # phase, fewest, how often, most calls of one question
         ("reflect", sure * steps, steps * analysts, _SHRUNK),
@@ -185,7 +191,7 @@ def _questions(params: Params, size: Size) -> list[Calls]:
         ),
         ("consolidate", 0, steps * notes, _ASKED_TWICE),
         ("slow update", 0, boundaries * params.has_slow_update, _SHRUNK),
-        ("meta skill", 0, params.epochs * params.has_meta_skill, _SHRUNK),
+        ("meta skill", 0, memories * params.has_meta_skill, _SHRUNK),
         ("compaction", 0, params.epochs * params.compaction, _ASKED_TWICE),
     )
     return [

@@ -40,6 +40,8 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "lr": ("budget.decided", lambda data: data.get("lr")),
     "lr_min": ("budget.decided", lambda data: data.get("lr_min")),
     "lr_schedule": ("budget.decided", lambda data: data["schedule"]),
+    "lr_phase": ("budget.decided", lambda data: data.get("phase")),
+    "lr_rounding": ("budget.decided", lambda data: data.get("rounding")),
     "lr_warmup": ("budget.decided", lambda data: data.get("warmup")),
     "update_mode": (
         "candidate.built",

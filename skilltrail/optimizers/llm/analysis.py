@@ -38,6 +38,7 @@ class Assignment:
         ids: the items it was shown, in order.
         types: the environment's failure types; () for an analyst of successes.
         wants_notes: True when it may write notes on lapses.
+        most_edits: how many edits count, in order; 0 = all.
     """
 
     mode: str
@@ -45,6 +46,7 @@ class Assignment:
     types: tuple[str, ...]
     wants_notes: bool
     ground: Ground
+    most_edits: int = 0
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Draft:
     failure_types: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     procedures: tuple[str, ...] = ()
+    cut: int = 0  # edits beyond the most that counts
 
 
 def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]:
@@ -71,8 +74,10 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     edits = named_items(kept.edits, frozenset(given.ids), kept)
     types = _failure_types(given, found, kept)
     notes = _notes(given, found, kept)
-    told = tuple(given.ground.screen.procedures(edits))
-    draft = Draft(tuple(edits), _text(found.get("reasoning")), types, notes, told)
+    kept_edits = edits[: given.most_edits] if given.most_edits else edits
+    told = tuple(given.ground.screen.procedures(kept_edits))
+    cut = len(edits) - len(kept_edits)
+    draft = Draft(tuple(kept_edits), _text(found.get("reasoning")), types, notes, told, cut)
     return Reading(draft, tuple(kept.faults), tuple(kept.dropped))
 
 

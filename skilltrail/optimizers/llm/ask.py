@@ -24,7 +24,7 @@ from skilltrail.optimizers.llm.prompts import Prompt, Prompts
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reading.aside import read_aside
 from skilltrail.optimizers.llm.reading.replies import Fault, asked_form
-from skilltrail.optimizers.llm.shown.room import request_tokens
+from skilltrail.optimizers.llm.shown.room import CHARS_PER_TOKEN, reply_tokens, request_tokens
 from skilltrail.optimizers.protocol import RejectedReply
 from skilltrail.skill.fence import clip, fenced
 
@@ -32,6 +32,7 @@ _LARGER = 4
 _FIRST_LIMIT_TOKENS = 4096  # taken for the limit where neither params nor usage tells one
 _SHOWN_AGAIN_CHARS = 8000
 _MESSAGE_CHARS = 2000
+_FENCE_TOKENS = 80  # of the lines around what is quoted, and of what is said of a cut
 AGAIN = "asked once more, told what is wrong"
 LONGER = "asked once more with a larger output limit"
 
@@ -104,7 +105,7 @@ class Asker:
         again = (
             self._longer_request(question, model, request, first.reply)
             if cut
-            else self._corrective_request(model, request, first)
+            else self._corrective_request(question, model, request, first)
         )
         second = await self._hear(question, model, again)
         rejected = _rejected(question, first, LONGER if cut else AGAIN)
@@ -138,13 +139,28 @@ class Asker:
             question.prompt.user,
         )
 
+    def _left(self, question: Question[Any], request: Request) -> int:
+        """Return how many tokens the stated context has beside a request and its reply.
+
+        The margin that first requests keep is what their corrections may use.
+        """
+        limit = self.options.max_tokens_of(question.options)
+        stated = self.options.context_tokens
+        return stated - reply_tokens(stated, limit) - count_tokens(text_of(request))
+
     def _corrective_request(
-        self, model: Model, request: Request, heard: _Heard[Any]
+        self, question: Question[Any], model: Model, request: Request, heard: _Heard[Any]
     ) -> Request:
-        """Return the request that shows the model its reply and what is wrong with it."""
-        faults = fenced({"faults": heard.message})
-        ask_again = self.prompts.text("correction", faults)
-        said = clip(heard.reply.text, _SHOWN_AGAIN_CHARS)[0]
+        """Return the request that shows the model its reply and what is wrong with it.
+
+        Both are cut to what the context has left: the faults first get half of it.
+        """
+        ask_again = self.prompts.text("correction", fenced({"faults": ""}))
+        left = self._left(question, request) - count_tokens(ask_again) - _FENCE_TOKENS
+        room = max(0, left * CHARS_PER_TOKEN)
+        message = clip(heard.message, room // 2)[0]
+        ask_again = self.prompts.text("correction", fenced({"faults": message}))
+        said = clip(heard.reply.text, min(_SHOWN_AGAIN_CHARS, room - len(message)))[0]
         if request.prompt is not None:
             told = "" if not said.strip() else "\n\n" + fenced({"reply": said})["reply"]
             return replace(request, prompt=f"{request.prompt}{told}\n\n{ask_again}")
@@ -161,7 +177,9 @@ class Asker:
         if limit is None:
             limit = max(cut.usage.get("output", 0), _FIRST_LIMIT_TOKENS)
         text = f"{question.prompt.user}\n\n{self.prompts.text('cut')}"
-        decoding = replace(request.decoding, max_tokens=limit * _LARGER)
+        over = self.options.context_tokens - count_tokens(text_of(request)) - _FENCE_TOKENS
+        most = max(limit, min(limit * _LARGER, over))
+        decoding = replace(request.decoding, max_tokens=most)
         return _with_user_text(replace(request, decoding=decoding), model, text)
 
     async def _hear(self, question: Question[T], model: Model, request: Request) -> _Heard[T]:
@@ -196,6 +214,13 @@ def _with_user_text(request: Request, model: Model, text: str) -> Request:
         # Plain completions are joined without a break between the two parts.
         return replace(request, system=request.system.rstrip("\n") + "\n\n", prompt=text)
     return replace(request, messages=(Message.text("user", text),))
+
+
+def text_of(request: Request) -> str:
+    """Return all of a request's text."""
+    said = [part.text for message in request.messages for part in message.parts]
+    prompt = [] if request.prompt is None else [request.prompt]
+    return "\n".join([request.system, *said, *prompt])
 
 
 def _user_text(request: Request) -> str:

@@ -31,7 +31,7 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
         return Answer(by_support, "whole documents go by support", "support/1")
     kind = "patch" if view.update_mode == "patch" else "suggest"
     values = {
-        **step_state(view, asker.options.context_tokens),
+        **step_state(view, asker.options, "rank"),
         "count": str(len(edits)),
         "chosen": str(chosen),
         "last": str(len(edits) - 1),
@@ -56,13 +56,15 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
 
 
 async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
-    """Return how many of `edits` to apply, within the schedule's budget."""
+    """Return how many of `edits` to apply, within the schedule's budget where it has one."""
     most = len(edits) if view.budget is None else min(view.budget, len(edits))
     if most == 0:
         return Answer(0, "there is nothing to apply", "scheduled/1")
     failed = len(failed_items(view))
+    free = view.budget is None
+    otherwise = "no edit is applied" if free else "the scheduled budget holds"
     values = {
-        **step_state(view, asker.options.context_tokens),
+        **step_state(view, asker.options, "lr"),
         "count": str(len(edits)),
         "most": str(most),
         "runs": f"{len(view.observations)}, of which {failed} failed",
@@ -75,12 +77,13 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
             prompt=asker.fill("budget", values),
             schema="budget",
             read=partial(_read_budget, most=most),
-            otherwise="the scheduled budget holds",
+            otherwise=otherwise,
         )
     )
     if asked.value is None:
-        reason = "no usable number from the model: the scheduled budget holds"
-        return Answer(most, reason, "scheduled/1", asked.rejected, asked.reply)
+        reason = f"no usable number from the model: {otherwise}"
+        left = 0 if free else most
+        return Answer(left, reason, "scheduled/1", asked.rejected, asked.reply)
     budget, reason = asked.value
     return Answer(budget, asked.because(reason), None, asked.rejected, asked.reply)
 

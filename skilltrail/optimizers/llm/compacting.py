@@ -34,7 +34,7 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
         Question(
             stage="compact",
             options="rewrite",
-            prompt=asker.fill("compact", epoch_state(view, asker.options.context_tokens)),
+            prompt=asker.fill("compact", epoch_state(view, asker.options, "rewrite")),
             schema="shorter_document",
             read=partial(_read, ground=ground),
             otherwise="the document stays as it is",

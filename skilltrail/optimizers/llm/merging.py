@@ -55,7 +55,8 @@ async def merge(
     if len(offered) <= 1 or sum(bool(patch.edits) for patch in patches) == 1:
         edits, _ = joined(offered) if offered else ([], "")
         return Answer(edits, "nothing to merge", "single/1")
-    if not touching([patch.edits for patch in patches]):
+    ask = asker.options.merge_ask == "always"
+    if not ask and not touching([patch.edits for patch in patches]):
         edits, _ = joined(offered)
         return Answer(edits, "the patches do not touch each other", "disjoint/1")
     asked = await asker.ask(_question(asker, view, ground, patches, offered))
@@ -141,7 +142,7 @@ def _question(
     sources = {patch.source for patch in patches}
     side = sources.pop() if len(sources) == 1 else "final"
     values = {
-        **step_state(view, asker.options.context_tokens),
+        **step_state(view, asker.options, "merge"),
         "count": str(len(offered)),
         "proposals": proposals_text(offered),
     }

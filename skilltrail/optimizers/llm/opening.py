@@ -10,8 +10,8 @@ from skilltrail.models.protocol import Model
 from skilltrail.models.registry import open_model
 from skilltrail.optimizers.llm.ask import Counter
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer, uncounted
-from skilltrail.optimizers.llm.options import STAGES, LlmOptions, role_of_stage
-from skilltrail.params.model_options import RoleOptions
+from skilltrail.optimizers.llm.options import LlmOptions, role_of_stage
+from skilltrail.params.model_options import STAGES, RoleOptions
 
 Opener = Callable[[RoleOptions], Model]
 

@@ -14,11 +14,12 @@ from skilltrail.models.protocol import Model, Reply
 from skilltrail.optimizers.failure_types import failure_types_of
 from skilltrail.optimizers.llm import choosing, compacting, merging, reflecting, writing
 from skilltrail.optimizers.llm.ask import Asker, Counter
-from skilltrail.optimizers.llm.options import STAGES, LlmOptions
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.protocol import Answer, EpochView, StepView
 from skilltrail.optimizers.screen import Screen
+from skilltrail.params.model_options import STAGES
 from skilltrail.skill.edit import Edit, Patch
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from skilltrail.optimizers.llm.setting import Setting
-from skilltrail.params.model_options import RoleOptions, StageOptions
+from skilltrail.params.model_options import STAGES, RoleOptions, StageOptions
 
 CONTEXT_TOKENS = 128_000  # taken where neither params nor the backend say
-STAGES = ("analyst", "merge", "rank", "rewrite", "slow", "meta", "lr")
 
 
 @dataclass(frozen=True)
@@ -19,6 +18,12 @@ class LlmOptions:
     Attributes:
         minibatch_size: trajectories per analyst call, at least 1.
         success: which successes are asked about: `auto`, `always`, `never` (see `batching`).
+        grouping, per_batch: which runs share a minibatch (see `batching`).
+        most_edits: most edits of one analyst, told and enforced; 0 = no cap.
+        merge_ask: `touching` patches are merged by the model, or any: `always`.
+        guide_ask: guidance is asked for where it is `needed`, or `always`.
+        past: of which earlier steps questions are told, `run` or `epoch`; `past_to` and
+            `memory_to` are the stages whose questions are told them and the meta skill.
         workers: analyst calls in flight at once; changes no result.
         show: what analysts see of a trajectory besides its turns, of the param `reflect.show`.
         trajectory_chars: most characters of one trajectory; None = what the context holds.
@@ -32,6 +37,14 @@ class LlmOptions:
 
     minibatch_size: int = 8
     success: str = "always"
+    grouping: str = "cause"
+    per_batch: bool = False
+    most_edits: int = 0
+    merge_ask: str = "touching"
+    guide_ask: str = "needed"
+    past: str = "run"
+    past_to: tuple[str, ...] = STAGES
+    memory_to: tuple[str, ...] = STAGES
     workers: int = 16
     show: tuple[str, ...] = ("prompt", "trace", "preview", "reference")
     trajectory_chars: int | None = None

@@ -15,6 +15,7 @@ from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.batching import Minibatch, minibatches
 from skilltrail.optimizers.llm.examples import example_text
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.parallel import in_parallel
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
@@ -51,8 +52,8 @@ async def reflect(
 ) -> Answer:
     """Return the patches of the step."""
     options = asker.options
-    batches = minibatches(view, size=options.minibatch_size, success=options.success)
-    state = step_state(view, options.context_tokens)
+    batches = minibatches(view, options)
+    state = step_state(view, options, "analyst") | _capped(view, options)
 
     async def study(batch: Minibatch) -> Analysis:
         return await _study(_Analyst(asker, view, ground, types, state, batch))
@@ -62,6 +63,20 @@ async def reflect(
         [analysis.patch for analysis in analyses if analysis.patch is not None],
         rejected=tuple(one for analysis in analyses for one in analysis.rejected),
     )
+
+
+def _capped(view: StepView, options: LlmOptions) -> dict[str, str]:
+    """Return the budget in words with the cap of one analyst, where params set one."""
+    if not cap_of(view, options):
+        return {}
+    budget = "no cap" if view.budget is None else str(view.budget)
+    most = options.most_edits
+    return {"budget": f"{budget}. You may propose at most {most}: what comes after is cut off"}
+
+
+def cap_of(view: StepView, options: LlmOptions) -> int:
+    """Return the most edits of one analyst; 0 = no cap. A whole document is none."""
+    return 0 if view.update_mode == "full_rewrite_minibatch" else options.most_edits
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,8 @@ class _Analyst:
     def assignment(self) -> Assignment:
         types = tuple(self.types) if self.batch.source == "failure" else ()
         mode, ids = self.view.update_mode, self.batch.ids
-        return Assignment(mode, ids, types, self.wants_notes, self.ground)
+        cap = cap_of(self.view, self.asker.options)
+        return Assignment(mode, ids, types, self.wants_notes, self.ground, cap)
 
 
 async def _study(analyst: _Analyst) -> Analysis:
@@ -103,6 +119,8 @@ async def _study(analyst: _Analyst) -> Analysis:
 def _patch(
     analyst: _Analyst, asked: Asked[Draft], draft: Draft, shown: Mapping[str, Any]
 ) -> Patch:
+    cap = cap_of(analyst.view, analyst.asker.options)
+    capped = {"most_edits": cap, "edits_cut": draft.cut} if cap else {}
     repairs = {"repairs": list(asked.repairs)} if asked.repairs else {}
     told = list(draft.procedures)
     procedures: dict[str, Any] = {"procedures": told} if told else {}
@@ -114,7 +132,7 @@ def _patch(
         edits=draft.edits,
         reasoning=draft.reasoning,
         failure_types=draft.failure_types,
-        shown={**shown, **repairs, **procedures},
+        shown={**shown, **repairs, **procedures, **capped},
         reply=asked.reply,
         notes=draft.notes,
     )

@@ -43,7 +43,7 @@ async def rewrite(
     if not suggestions:
         return Answer(None, "there are no suggestions", "keep/1")
     values = {
-        **step_state(view, asker.options.context_tokens),
+        **step_state(view, asker.options, "rewrite"),
         "count": str(len(suggestions)),
         "proposals": proposals_text(suggestions),
     }
@@ -65,7 +65,8 @@ async def rewrite(
 
 async def guide(asker: Asker, view: EpochView) -> Answer:
     """Return the text of the slow-update region, or None for no change."""
-    if not any(pair.category in _CALLING for pair in view.pairs):
+    needed = any(pair.category in _CALLING for pair in view.pairs)
+    if asker.options.guide_ask == "needed" and not needed:
         return Answer(None, "nothing regressed or persists", "keep/1")
     screen = screen_of_epoch(view, asker.options.setting.domain.agent)
     read = partial(_read_guidance, view, screen)
@@ -104,7 +105,7 @@ async def consolidate(
     if len(notes) < 2:
         return Answer(list(notes), "there is nothing to put together", "dedupe/1")
     values = {
-        **step_state(view, asker.options.context_tokens),
+        **step_state(view, asker.options, "merge"),
         "count": str(len(notes)),
         **fenced({"notes": "\n".join(f"- {note}" for note in notes)}),
     }
@@ -172,7 +173,7 @@ def _epoch_values(
     counts = Counter(pair.category for pair in view.pairs)
     ordered = sorted(view.pairs, key=lambda pair: _CATEGORIES.index(pair.category))
     values = {
-        **epoch_state(view, asker.options.context_tokens),
+        **epoch_state(view, asker.options, stage),
         "count": str(len(view.pairs)),
         "categories": ", ".join(f"{name} {counts[name]}" for name in _CATEGORIES),
         "pairs": "",

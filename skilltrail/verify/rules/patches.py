@@ -27,10 +27,12 @@ def check_budget(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     right = edit_budget(
         data["step"],
         schedule=data["rule"].removesuffix("/1"),
-        lr=data.get("lr", 1),
+        lr=data.get("lr"),
         lr_min=data.get("lr_min", 1),
         total_steps=data.get("total_steps", 1),
         warmup=data.get("warmup", 0),
+        phase=data.get("phase", "start"),
+        rounding=data.get("rounding", "up"),
     )
     yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
 

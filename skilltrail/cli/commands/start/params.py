@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from ruamel.yaml import YAML
 
+import skilltrail
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.core.errors import UsageError
 from skilltrail.params.edit import set_params
@@ -17,7 +18,7 @@ from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place
 
-_PACKAGE = Path(__file__).resolve().parents[2]
+_PACKAGE = Path(skilltrail.__file__).resolve().parent
 # A wheel carries the folder inside the package; in a checkout it stands beside the package.
 FOLDER = next(
     (p for p in (_PACKAGE / "presets", _PACKAGE.parent / "presets") if p.is_dir()), None
@@ -95,7 +96,8 @@ def preset(
     if as_json:
         emit_json(values)
     elif not write:
-        emit(" ".join(f"-S {key}={shown(value)}" for key, value in values.items()))
+        words = {key: shown(value).replace(", ", ",") for key, value in values.items()}
+        emit(" ".join(f"-S {key}={value}" for key, value in words.items()))
 
 
 def preset_values(name: str) -> dict[str, Any]:

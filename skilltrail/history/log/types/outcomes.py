@@ -99,6 +99,8 @@ class BudgetDecided(Part, frozen=True, kw_only=True):
     lr_min: Annotated[Number, says("linear and cosine")] | None = None
     total_steps: Annotated[Number, says("linear and cosine")] | None = None
     warmup: Annotated[Number, says("where it is above 0")] | None = None
+    phase: Annotated[Literal["interval"], says("where it is not start")] | None = None
+    rounding: Annotated[Literal["even"], says("where it is not up")] | None = None
     offered: Annotated[Count, says("autonomous, second event: edits to choose from")] | None = (
         None
     )

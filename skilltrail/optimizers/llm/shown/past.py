@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.shown.coverage import coverage_table
 from skilltrail.optimizers.llm.shown.folder import with_folder
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
@@ -18,19 +19,20 @@ from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.fence import clip, fenced
 from skilltrail.skill.folder import MAIN
 
+NOT_TOLD = "(not told to this stage: params)"
 _EDIT_CHARS = 400
 _OLD_EDIT_CHARS = 120  # of an edit of an earlier epoch
 _PAST_CHARS = 8000
 _PAST_SHARE = 8  # of the context, a token taken for three characters
 
 
-def step_state(view: StepView, context_tokens: int) -> dict[str, str]:
-    """Return the values of the prompt part `_state`; the context bounds what is told."""
+def step_state(view: StepView, options: LlmOptions, stage: str) -> dict[str, str]:
+    """Return the values of the prompt part `_state` for a question of a stage (`STAGES`)."""
     texts = {
         "skill": view.skill,
-        "past": past_steps(view.history, view.epoch, _past_chars(context_tokens)),
+        "past": _past(view, options, stage),
         "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
-        "memory": view.meta_skill,
+        "memory": _memory(view, options, stage),
     }
     told = fenced(texts)
     seen = {**view.pool, **{one.item.id: one for one in view.observations}}.values()
@@ -44,18 +46,18 @@ def step_state(view: StepView, context_tokens: int) -> dict[str, str]:
     }
 
 
-def epoch_state(view: EpochView, context_tokens: int) -> dict[str, str]:
+def epoch_state(view: EpochView, options: LlmOptions, stage: str) -> dict[str, str]:
     """Return the values of the prompt part `_epoch_state`, and the guidance."""
-    most = _past_chars(context_tokens)
+    most = _past_chars(options.context_tokens)
     changes = unified_diff(view.previous_skill, view.skill)
     if view.is_stalled:
         changes = "(nothing: no change was accepted in this epoch)"
     texts = {
         "skill": view.skill,
         "changes": clip(changes, most)[0],
-        "past": past_steps(view.history, view.epoch, most),
+        "past": _past(view, options, stage),
         "coverage": coverage_table(view.pool, view.skill, view.success_threshold),
-        "memory": view.meta_skill,
+        "memory": _memory(view, options, stage),
         "guidance": view.guidance,
     }
     told = fenced(texts)
@@ -74,6 +76,20 @@ def size_of(skill: str, limit: int | None) -> str:
     if limit is None:
         return f"{size}; there is no limit, but short documents win ties"
     return f"{size} of at most {limit}; a larger document is refused"
+
+
+def _past(view: StepView | EpochView, options: LlmOptions, stage: str) -> str:
+    """Return the earlier steps that params let this stage know, as long as the context lets."""
+    if stage not in options.past_to:
+        return NOT_TOLD
+    records = [r for r in view.history if options.past == "run" or r.epoch == view.epoch]
+    return past_steps(records, view.epoch, _past_chars(options.context_tokens))
+
+
+def _memory(view: StepView | EpochView, options: LlmOptions, stage: str) -> str:
+    if stage not in options.memory_to:
+        return NOT_TOLD
+    return clip(view.meta_skill, _past_chars(options.context_tokens))[0]
 
 
 def _past_chars(context_tokens: int) -> int:
