@@ -16,7 +16,7 @@ export PYTHONUTF8 := 1
 unexport DVC_ROOT
 
 .PHONY: help run setup test lint test-browser test-clients docs setup-alfworld test-alfworld \
-  attack bench trial reference recipes clean
+  attack test-cluster bench trial reference recipes clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -71,6 +71,10 @@ test-alfworld: .venv/ready-dev .venv/ready-alfworld
 
 attack: .venv/ready-dev
 	python -m pytest tests/attack -m "attack or not attack" -rs
+
+test-cluster: .venv/ready-dev
+	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,docs,dev,ray]"
+	python -m pytest tests/test_cluster.py -m "cluster or not cluster" -rs
 
 bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done

@@ -58,8 +58,10 @@ def test_a_stage_names_params_that_exist(stage: str) -> None:
 
 
 def test_training_depends_on_every_param_but_those_of_other_stages() -> None:
+    # Where rollouts are made and facts are shared is no result: another place runs nothing.
+    places = {"executor", "ray", "store"}
     named = {key.split(".")[0] for key in STAGES["train"]["params"]}
-    assert {field.key for field in fields_of(Params)} - named == {"evaluate"}
+    assert {field.key for field in fields_of(Params)} - named == {"evaluate"} | places
 
 
 @pytest.mark.parametrize("stage", ["split", "train", "evaluate"])

@@ -183,6 +183,8 @@ def run_toy(
                 tally,
                 gaps="toy",
                 min_coverage=params.gate.min_coverage,
+                maker=parts.get("maker"),
+                shared=parts.get("shared"),
             ),
             params.stop.calls,
         ),

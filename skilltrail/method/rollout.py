@@ -19,7 +19,7 @@ from skilltrail.core.score import Outcome, Score, mean
 from skilltrail.core.served import served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
-from skilltrail.envs.scoring import rolled_out
+from skilltrail.method.making import Here, Maker
 from skilltrail.method.scoring import Scorer
 from skilltrail.models.errors import (
     GaveUp,
@@ -29,7 +29,6 @@ from skilltrail.models.errors import (
 )
 from skilltrail.models.judge import Judge
 from skilltrail.models.protocol import Model
-from skilltrail.models.served import NotingModel
 from skilltrail.params.knob import result_values
 from skilltrail.store.protocol import Store, gap_key, rollout_key
 
@@ -77,6 +76,14 @@ class Counter(Protocol):
     def count(self, trajectory: Trajectory | None, *, reused: bool) -> None: ...
 
 
+class Shared(Protocol):
+    """Facts that other machines have; see `skilltrail.store.shared`."""
+
+    async def expect(self, keys: Iterable[str]) -> None: ...
+
+    async def share(self) -> None: ...
+
+
 class Rollouts:
     """Makes or recalls rollouts of one environment by one target.
 
@@ -84,6 +91,8 @@ class Rollouts:
         gaps: the run's name. When it may go on with missing items (`min_coverage` < 1), a
             gap is itself a fact of this run, so that reruns agree.
         judge: who scores what no rule can; None = nobody.
+        maker: who makes what is not recorded; None = this process.
+        shared: where facts are looked for before a phase and sent after it; None = nowhere.
     """
 
     def __init__(
@@ -96,10 +105,14 @@ class Rollouts:
         gaps: str = "",
         min_coverage: float = 1.0,
         judge: Judge | None = None,
+        maker: Maker | None = None,
+        shared: Shared | None = None,
     ) -> None:
         self.env, self.target, self.store, self.counter = env, target, store, counter
         self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
         self._last: tuple[Item | None, str, int, str] = (None, "", 0, "")
+        self.maker = Here(env, target) if maker is None else maker
+        self._shared = shared
         self._gaps = gaps if min_coverage < 1 else None
         self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
 
@@ -146,7 +159,7 @@ class Rollouts:
     ) -> AsyncGenerator[Rollout, None]:
         """Yield rollouts in item order, the repeats of an item together.
 
-        `target.workers` are in flight.
+        `maker.workers` are in flight.
 
         When the caller stops early, what is in flight is finished into the store.
 
@@ -155,6 +168,7 @@ class Rollouts:
         """
         todo = deque((item, repeat) for item in items for repeat in range(repeats))
         self.scorer.require_judge(item for item, _ in todo)
+        await self._expect(todo, skill)
         window: deque[asyncio.Task[Rollout]] = deque()
         running: set[asyncio.Task[Rollout]] = set()
         # Told by each task once: `asyncio.wait` would look at all that run for each that ends.
@@ -167,7 +181,7 @@ class Rollouts:
                     item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     yield await self._one(item, skill, repeat, told)
-                while todo and len(running) < self.target.workers:
+                while todo and len(running) < self.maker.workers:
                     item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     task = asyncio.create_task(self._one(item, skill, repeat, told))
@@ -189,6 +203,13 @@ class Rollouts:
             raise
         finally:
             await asyncio.gather(*window, return_exceptions=True)
+            if self._shared is not None:
+                await self._shared.share()
+
+    async def _expect(self, todo: Iterable[tuple[Item, int]], skill: str) -> None:
+        """Bring at once what others have recorded of these rollouts."""
+        if self._shared is not None:
+            await self._shared.expect({self.key(item, skill, n) for item, n in todo})
 
     def _recorded(self, item: Item, repeat: int, skill: str) -> bool:
         """Say whether this rollout and its judgement are in the store, or that this run goes
@@ -227,7 +248,9 @@ class Rollouts:
     async def _trajectory(self, item: Item, skill: str, key: str) -> Trajectory:
         """Return what the agent did, made or recalled, and count it."""
         try:
-            made = await self.store.get_or_make("rollout", key, lambda: self._make(item, skill))
+            made = await self.store.get_or_make(
+                "rollout", key, lambda: self.maker.make(item, skill)
+            )
         except FATAL:
             raise
         except ModelError:
@@ -237,12 +260,6 @@ class Rollouts:
         trajectory = replace(trajectory, served=tuple(served_by(made.value)))
         self.counter.count(trajectory, reused=made.reused)
         return trajectory
-
-    async def _make(self, item: Item, skill: str) -> dict[str, Any]:
-        target = NotingModel(self.target)
-        trajectory = await rolled_out(self.env, item, skill, target)
-        told = {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
-        return told | target.noted(trajectory)
 
 
 def scored(

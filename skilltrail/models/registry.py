@@ -57,11 +57,13 @@ def open_model(
     environ: Environ | None = None,
     account: Account | None = None,
     records: Records | None = None,
+    budget: Budget | None = None,
 ) -> Model:
     """Return the model of a role.
 
     `environ` holds keys (default: the process environment over `.env`); `account` is what the
-    role's models share a budget by; `records` is what a `replay` model answers from.
+    role's models share a budget by, `budget` one that is kept elsewhere; `records` is what a
+    `replay` model answers from.
 
     Raises:
         ParamError: options that cannot work.
@@ -69,7 +71,8 @@ def open_model(
     """
     options.check(role)
     if options.backend in EMBEDDED_BACKENDS:
-        budget = Budget(role, options.budget, price_of(role, options), account)
+        if budget is None:
+            budget = Budget(role, options.budget, price_of(role, options), account)
         model: Model = _factory(options.backend)(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "handoff":
@@ -82,7 +85,8 @@ def open_model(
     variables = environment() if environ is None else environ
     endpoint = endpoint_of(role, options)
     backend: Backend = _factory(options.backend)(options, endpoint, variables)
-    budget = Budget(role, options.budget, price, account)
+    if budget is None:
+        budget = Budget(role, options.budget, price, account)
     return client_of(role, options, backend, variables, budget)
 
 

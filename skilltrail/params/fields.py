@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skilltrail.core.item import SPLITS
+from skilltrail.params.executor import EXECUTORS, RayOptions, StoreOptions
 from skilltrail.params.knob import derived, knob, operational
 from skilltrail.params.methods import METHODS, NEED_A_MODEL, Methods, Stop
 from skilltrail.params.model_options import BACKENDS, RoleOptions
@@ -172,6 +173,11 @@ class Params:
         idle="touching",
     )
     compaction: bool = knob(False, "Try a shorter document at the end of each epoch.")
+    executor: str = operational(
+        "local", "Where rollouts are made; changes no result.", choices=EXECUTORS
+    )
+    ray: RayOptions = field(default_factory=RayOptions)
+    store: StoreOptions = field(default_factory=StoreOptions)
     stop: Stop = field(default_factory=Stop)
     methods: Methods = field(default_factory=Methods)
     skill: Skill = field(default_factory=Skill)

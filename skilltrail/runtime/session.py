@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from skilltrail.models.registry import key_env_of, open_model, warning_of
 from skilltrail.params.fields import Params
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.runtime.call_estimate import transfer_role
+from skilltrail.runtime.cluster.connection import Cluster, connected
 from skilltrail.runtime.console import say
 from skilltrail.runtime.preflight import refuse_left_behind
 from skilltrail.runtime.progress import Progress
@@ -34,6 +35,8 @@ from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.facts import FactStore
 from skilltrail.store.ops import Ops
 from skilltrail.store.place import Place, find_place
+from skilltrail.store.remote import RemotePacks
+from skilltrail.store.shared import SharedFacts
 from skilltrail.store.usage import Meter
 
 
@@ -50,6 +53,8 @@ class Session:
     judge_model: Model | None = None
     accounts: Accounts = field(default_factory=Accounts)
     served: dict[str, list[tuple[Served, bool]]] = field(default_factory=dict)
+    cluster: Cluster | None = None
+    shared: SharedFacts | None = None
 
     def rollouts(self, gaps: str = "") -> Rollouts:
         """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
@@ -72,6 +77,8 @@ class Session:
             await target.close()
 
     def _door(self, gaps: str, target: Model, role: str, options: RoleOptions) -> Rollouts:
+        cluster = self.cluster
+        made_by = None if cluster is None else cluster.maker(self.env, role, options, target)
         return Rollouts(
             self.env,
             target,
@@ -80,6 +87,8 @@ class Session:
             gaps=gaps,
             min_coverage=self.params.gate.min_coverage if gaps else 1.0,
             judge=self.judge,
+            maker=made_by,
+            shared=self.shared,
         )
 
     @property
@@ -198,9 +207,13 @@ async def open_session(
         if (warning := warning_of(role, options)) is not None:
             say(f"warning: {warning}")
     started = time.monotonic()
-    kept = FactStore.open(place.root, ops, hide=hidden.sure_value)
-    with kept as store, Progress(section) as progress:
-        accounts, records = Accounts(), StoredCalls(store)
+    kept, held = FactStore.open(place.root, ops, hide=hidden.sure_value), ExitStack()
+    with kept as store, held, Progress(section) as progress:
+        accounts, records, cluster = Accounts(), StoredCalls(store), None
+        shared = _shared(store, params.store.remote, place, ops)
+        if params.executor == "ray":
+            found = connected(place.workspace, params.ray, env, accounts, ops.write)
+            cluster = held.enter_context(found)
         models: dict[str, Model] = {}
         try:
             for role in ("target", "judge") if params.judge.backend != "none" else ("target",):
@@ -211,13 +224,24 @@ async def open_session(
                 progress.read(meter)
                 session = Session(
                     place, params, env, models["target"], store, meter, ops, progress,
-                    models.get("judge"), accounts,
+                    models.get("judge"), accounts, cluster=cluster, shared=shared,
                 )  # fmt: skip
                 yield session
                 session.tell_drift()
         finally:
             for model in models.values():
                 await model.close()
+            if shared is not None:
+                await shared.share()
     name = section if command is None else f"command {command}"
     where = {} if place.experiment is None else {"experiment": place.experiment}
     ops.write("stage.ended", stage=name, wall_s=round(time.monotonic() - started, 3), **where)
+
+
+def _shared(store: FactStore, remote: str | None, place: Place, ops: Ops) -> SharedFacts | None:
+    """Return the store's way to the shared place, where params name one."""
+    if remote is None:
+        return None
+    shared = SharedFacts(store, RemotePacks(remote, place.state / "shared"), ops, say)
+    store.shared = shared
+    return shared

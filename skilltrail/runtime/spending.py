@@ -26,7 +26,7 @@ class Accounts:
 
     def __init__(self) -> None:
         self._accounts: dict[str, Account] = {}
-        self._ledger: Path | None = None
+        self.ledger: Path | None = None
 
     def of(self, role: str) -> Account:
         """Return the role's account."""
@@ -37,13 +37,13 @@ class Accounts:
 
     def keep_in(self, ledger: Path) -> None:
         """Go on from what a ledger says was spent, and write there what will be spent."""
-        self._ledger = ledger
+        self.ledger = ledger
         for role, account in self._accounts.items():
             self._resume(role, account)
 
     def _resume(self, role: str, account: Account) -> None:
-        if self._ledger is not None:
-            account.resume(spent_in(self._ledger, role), partial(note, self._ledger, role))
+        if self.ledger is not None:
+            account.resume(spent_in(self.ledger, role), partial(note, self.ledger, role))
 
 
 def note(ledger: Path, role: str, change: Amount) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from skilltrail.store import database
 from skilltrail.store.claims import Claims
@@ -28,6 +28,16 @@ from skilltrail.store.rows import insert, unpack
 from skilltrail.store.writer import Work, Writer
 
 T = TypeVar("T")
+
+
+class Shared(Protocol):
+    """Facts of other machines; see `skilltrail.store.shared`."""
+
+    def has(self, key: str) -> bool: ...
+
+    def made(self, key: str) -> None: ...
+
+    async def expect(self, keys: Iterable[str]) -> None: ...
 
 
 class FactStore(FactReader):
@@ -49,6 +59,7 @@ class FactStore(FactReader):
         self._flights: dict[str, Future[dict[str, Any] | None]] = {}
         self._boarding = threading.Lock()
         self.ops, self._hide = ops, hide
+        self.shared: Shared | None = None
         try:
             super().__init__(path, database.connect(path, busy_s), ExitStack())
             self._writer = Writer(
@@ -105,6 +116,10 @@ class FactStore(FactReader):
             value = self.get(key)
             if value is not None:
                 return Made(value, reused=True)
+            if self.shared is not None and self.shared.has(key):
+                await self.shared.expect([key])
+                if (value := self.get(key)) is not None:
+                    return Made(value, reused=True)
             with self._boarding:
                 flight = self._flights.get(key)
                 leads = flight is None
@@ -197,6 +212,8 @@ class FactStore(FactReader):
             stands = await self._writer.run(work)
             kept = True
             self._claims.let_go(key)
+            if self.shared is not None and kind != "gap":
+                self.shared.made(key)
         finally:
             if not kept and not self._closed:
                 self._claims.give_back(key)
