@@ -16,7 +16,7 @@ export PYTHONUTF8 := 1
 unexport DVC_ROOT
 
 .PHONY: help run setup test lint test-browser test-clients docs setup-alfworld test-alfworld \
-  attack test-cluster bench trial reference recipes clean
+  platforms attack test-cluster bench trial reference recipes clean
 
 help:
 	@echo "make run        set up, train, evaluate, report"
@@ -28,6 +28,7 @@ help:
 	@echo "make test-clients  the real Codex CLI and Claude Code, where they are installed"
 	@echo "make setup-alfworld  the engine of the environment alfworld (optional, GPL-3 parts)"
 	@echo "make test-alfworld   its tests, with every game available"
+	@echo "make platforms  wheels and types for macOS and other Pythons (network, minutes)"
 	@echo "make attack     what tries to break in, to forge, to fill and to kill; figures at the end"
 	@echo "make bench      speed, measured"
 	@echo "make trial      train on items that nothing here was tuned to"
@@ -68,6 +69,9 @@ setup-alfworld: .venv/ready-alfworld
 
 test-alfworld: .venv/ready-dev .venv/ready-alfworld
 	SKILLTRAIL_ALFWORLD=all python -m pytest tests/test_env_alfworld*.py -rs
+
+platforms: .venv/ready-dev
+	python -m pytest tests/test_platforms.py -m "slow or not slow" -rs
 
 attack: .venv/ready-dev
 	python -m pytest tests/attack -m "attack or not attack" -rs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import subprocess
@@ -209,3 +210,43 @@ def test_a_terminal_gets_one_live_line_and_colours_unless_it_wants_none(
     assert b"at most 0:0" in seen
     assert seen.rstrip().endswith(b"train: 4 calls made, 0 reused, cost unknown")
     assert (b"\x1b[3" in seen or b"\x1b[38" in seen) is colours
+
+
+def test_the_time_left_is_never_negative_and_an_end_in_calls_is_the_bound(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What gates skip lets a run with `stop.calls` go on; it ends no earlier for it."""
+    clock = Clock()
+    with Meter(Place(tmp_path, tmp_path), "train") as meter, Progress("train", clock) as shown:
+        shown.read(meter)
+        shown.expect(100, most=30, gate_items=20)
+        for second in range(1, 36):  # five more than the end: they were in flight
+            clock.now = 2.0 * second
+            meter.made("target", TOKENS, 0.0)
+            shown.rollout()
+            if second % 10 == 0:
+                shown.step(record(second // 10, judged=2, saved=18), state())
+    told = [line for line in capsys.readouterr().err.splitlines() if "at most" in line]
+    assert told[0] == (
+        "train: 5 of at most 30 rollouts, 5 made (0.5/s), 0 reused, cost $0.00, "
+        "at most 0:50 left"
+    )
+    assert told[-1].endswith("at most 0:00 left")
+    assert not any("-" in line for line in told)
+
+
+def test_the_live_page_reads_the_same_from_a_file_that_ends_with_the_work(
+    tmp_path: Path,
+) -> None:
+    clock, file = Clock(), tmp_path / "progress.json"
+    with Meter(Place(tmp_path, tmp_path), "train") as meter, Progress("train", clock) as shown:
+        shown.read(meter)
+        shown.keep_in(file)
+        shown.expect(8)
+        assert json.loads(file.read_text("utf-8")) == {"done": 0, "total": 8, "left_s": None}
+        for second in range(1, 5):
+            clock.now = float(second)
+            meter.made("target", TOKENS, 0.0)
+            shown.rollout()
+        assert json.loads(file.read_text("utf-8")) == {"done": 4, "total": 8, "left_s": 4.0}
+    assert not file.exists()

@@ -174,7 +174,10 @@ def test_params_of_a_killed_experiment_go_back_after_asking_and_are_kept(root: P
     assert any("left params.yaml as it is" in line for line in fixed(root))
     assert (root / "params.yaml").read_text("utf-8") == start
     start_experiment(root)
-    assert "put params.yaml back as main has it" in fixed(root, yes=True)
+    told = " ".join(fixed(root, yes=True))
+    assert "put params.yaml back as main has it" in told
+    assert "What you had edited in it yourself is now in .skilltrail/kept/" in told
+    assert "git diff --no-index params.yaml .skilltrail/kept/" in told
     assert (root / "params.yaml").read_text("utf-8") == PARAMS
     assert kept(root, "params.yaml") == [start]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from llm_script import ScriptedModel
@@ -20,7 +21,7 @@ from skilltrail.models.errors import Transient
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.report.book.cost import totals
+from skilltrail.report.book.cost import cost_rows, totals
 from skilltrail.report.book.facts import Facts
 from skilltrail.report.tables import baseline_mean, scores_by_skill
 from skilltrail.runtime.outputs import facts_named
@@ -202,3 +203,37 @@ def test_repeats_of_an_item_are_one_score_in_the_metrics_as_in_the_gate(tmp_path
     events.append(SimpleNamespace(type="rollouts.scored", data=part))
     whole = scores_by_skill(events, "baseline", "selection")  # type: ignore[arg-type]
     assert len(*whole.values()) == 2
+
+
+def test_money_is_at_the_list_price_of_who_replied_and_unknown_is_no_nought(
+    tmp_path: Path,
+) -> None:
+    training = train(tmp_path).recorder.events
+    with FactStore.open(tmp_path) as store:
+        values = dict(store.get_many(sorted(facts_named(training))))
+
+    def rows(model: str, **usage: int) -> list[dict[str, Any]]:
+        said = {
+            key: {
+                name: {**part, "model": model, "usage": usage or part["usage"]}
+                if name in ("trajectory", "reply")
+                else part
+                for name, part in value.items()
+            }
+            for key, value in values.items()
+        }
+        return cost_rows(training, Facts(said, True))
+
+    priced = rows("gpt-4o-2024-08-06", input=1_000_000, output=0)
+    assert {row["role"] for row in priced} == {"target", "optimizer"}
+    assert all(row["usd"] == 2.5 * row["made"] for row in priced)
+    for unknown in (
+        rows("a-model-of-ones-own"), rows("gpt-4o", input=5), cost_rows(training, Facts()),
+    ):  # fmt: skip
+        assert {row["usd"] for row in unknown if row["made"]} == {None}
+    start = training[0]
+    data = {**start.data, "target": {**start.data["target"], "backend": "local"}}
+    free = [make_event(start.type, data, seq=start.seq, prev=start.prev), *training[1:]]
+    made = [row for row in cost_rows(free, Facts(values, True)) if row["made"]]
+    by_role = {row["role"]: row["usd"] for row in made}
+    assert by_role == {"target": 0.0, "optimizer": None}

@@ -33,6 +33,7 @@ ASKED: dict[str, list[tuple[str, str]]] = {
     "audit": [("--version 1", "EVIDENCE"), ("--version 1 --markdown", "#")],
     "bisect": [("--item {item}", "hard"), ("--item {train}", "rollout")],
     "runs": [("", "test gain")],
+    "note": [("main good-on-dates --tag baseline", "good-on-dates")],
     "compare": [("--group-by lr", "selection gain")],
     "fork": [("v1", "wrote skills/seeds")],
     "verify": [("", "log")],
@@ -52,12 +53,15 @@ ASKED: dict[str, list[tuple[str, str]]] = {
     "export": [("--csv -", "step,epoch"), ("--csv steps.csv", "wrote steps.csv"),
                ("--csv - --curve curve.svg", "step,epoch"), ("--skill-md -", "name:")],
     "adopt": [("live.md --propose", "+++"), ("live.md --yes --risky", "+++")],
+    "ci": [("", "held-out items")],
+    "check-commit": [("", "0 best skills as trained")],
     "new-env": [("my_benchmark", "wrote")],
     "data": [("import qa --manifest ids --source all.jsonl --out out", "train 1")],
     "preset": [("skillopt", "-S ")],
     "params": [("", "lr"), ("--changed -S lr=8", "lr")],
 }  # fmt: skip
 ELSEWHERE = {
+    "pr": "tests/test_review.py has the run that HEAD does not hold",
     "ui": "tests/test_ui.py asks the page for its address",
     "share": "tests/test_sharing.py has the remote that it needs",
     "fetch": "tests/test_sharing.py has the remote that it needs",

@@ -78,7 +78,7 @@ def domain_of(env: str) -> Domain:
 
 def _read(env: str) -> Mapping[str, Any]:
     own = own_folder()
-    places = [files("skilltrail").joinpath("envs", env, "rules.yaml")]
+    places = [files("skilltrail") / "envs" / env / "rules.yaml"]
     places += [] if own is None else [own / env / "rules.yaml"]
     for path in places:
         if path.is_file():

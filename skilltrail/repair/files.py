@@ -112,7 +112,11 @@ class ParamsFile:
             return [f"left {FILE} as it is ({other}): `{ASKING}` puts back the one of {where}"]
         self._case.kept.keep(FILE)
         write_atomic(self._case.root / FILE, committed)
-        return [f"put {FILE} back as {where} has it"]
+        kept = f"{self._case.kept.folder}/{FILE}"
+        return [
+            f"put {FILE} back as {where} has it ({other}). What you had edited in it yourself "
+            f"is now in {kept} alone: `git diff --no-index {FILE} {kept}` shows it"
+        ]
 
     def _fault(self) -> str | None:
         """Return why no params can be read at all; faults in single keys are a person's."""

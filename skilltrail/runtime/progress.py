@@ -1,21 +1,25 @@
 """Progress on long work: a live line on a terminal, plain lines elsewhere.
 
 Tells rollouts done, calls made and reused, calls per second, cost so far and the time left at
-most. Nothing here is an event: times, rates and money stay out of the history.
+most; the live page reads the same from a file that is there while the work is on. Nothing here
+is an event: times, rates and money stay out of the history.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
+from pathlib import Path
 from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from skilltrail.core.files import write_atomic
 from skilltrail.history.log.words import count, in_terms
 from skilltrail.method.run import State
 from skilltrail.optimizers.protocol import StepRecord
@@ -24,6 +28,8 @@ from skilltrail.store.usage import Meter, Tally
 
 Expect = Callable[[int], None]
 EVERY_S = 10.0  # how often a line is written when this is not a terminal
+KEPT_EVERY_S = 0.5
+FILE = "progress.json"  # beside a run's live log
 
 
 class Progress:
@@ -36,8 +42,11 @@ class Progress:
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = name
         self.done = 0
-        self._total: int | None = None
+        self._asked: int | None = None  # rollouts as far as params tell
+        self._most: int | None = None  # and where `stop.calls` ends them
         self._gate_items, self._repeats = 0, 1
+        self._file: Path | None = None
+        self._kept = -math.inf
         self._meter: Meter | None = None
         self._clock = clock
         self._started = self._told = clock()
@@ -64,6 +73,8 @@ class Progress:
         trace: TracebackType | None,
     ) -> None:
         self._bar.stop()
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
         calls = sum(self._counts().values(), Tally())
         if error is None and calls.made + calls.reused:
             line = f"{self.name}: {calls.made} calls made, {calls.reused} reused"
@@ -73,10 +84,28 @@ class Progress:
         """Tell the calls and the cost that `meter` counts."""
         self._meter = meter
 
-    def expect(self, total: int, *, gate_items: int = 0, repeats: int = 1) -> None:
-        """Set how many rollouts there will be at most, and of how many items in each gate."""
-        self._total, self._gate_items, self._repeats = total, gate_items, repeats
-        self._bar.update(self._task, total=total)
+    def keep_in(self, file: Path) -> None:
+        """Keep `done`, `total` and `left_s` in a file until the work ends."""
+        self._file = file
+        self._keep()
+
+    def expect(
+        self, total: int, *, most: int = 0, gate_items: int = 0, repeats: int = 1
+    ) -> None:
+        """Set how many rollouts there will be at most, and of how many items in each gate;
+        after `most` of them (0 = no end) the run ends, whatever a gate skipped."""
+        self._asked, self._gate_items, self._repeats = total, gate_items, repeats
+        self._most = most if most else None
+        self._bar.update(self._task, total=self.total)
+        self._keep()
+
+    @property
+    def total(self) -> int | None:
+        """Rollouts at most, None where nobody said; never fewer than are done."""
+        if self._asked is None:
+            return None
+        ends = self._asked if self._most is None else min(self._asked, self._most)
+        return max(self.done, ends)
 
     def rollout(self) -> None:
         """Count one finished rollout; the pace is that since the first call was begun."""
@@ -84,10 +113,12 @@ class Progress:
         now = self._clock()
         if not any(tally.made for tally in self._counts().values()):
             self._started = now
-        self._bar.update(self._task, advance=1, pace=self._pace())
+        self._bar.update(self._task, advance=1, total=self.total, pace=self._pace())
+        if now - self._kept >= KEPT_EVERY_S:
+            self._keep()
         if not self._live and now - self._told >= EVERY_S:
             self._told = now
-            total = "" if self._total is None else f" of at most {self._total}"
+            total = "" if self.total is None else f" of at most {self.total}"
             say(f"{self.name}: {self.done}{total} rollouts, {self._pace()}")
 
     def step(self, record: StepRecord, state: State) -> None:
@@ -106,14 +137,25 @@ class Progress:
         if unusable and not record.counts.get("patches", 0):
             line += f"; every optimizer reply was invalid ({unusable} rejected)"
         say(line)
-        if self._total is not None:
+        if self._asked is not None:
             unasked = (self._gate_items - record.counts.get("judged", 0)) * self._repeats
-            self._total = max(self.done, self._total - unasked)
-            self._bar.update(self._task, total=self._total)
+            self._asked = max(self.done, self._asked - unasked)
+            self._bar.update(self._task, total=self.total)
+            self._keep()
+
+    def _left(self) -> int | None:
+        return None if self.total is None else self.total - self.done
+
+    def _keep(self) -> None:
+        if self._file is None:
+            return
+        self._kept = self._clock()
+        left_s = time_left(self._counts(), self._left(), self._kept - self._started)
+        told = {"done": self.done, "total": self.total, "left_s": left_s}
+        write_atomic(self._file, json.dumps(told) + "\n", synced=False)
 
     def _pace(self) -> str:
-        left = None if self._total is None else self._total - self.done
-        return format_pace(self._counts(), left, self._clock() - self._started)
+        return format_pace(self._counts(), self._left(), self._clock() - self._started)
 
     def _counts(self) -> Mapping[str, Tally]:
         return {} if self._meter is None else self._meter.counts()
@@ -132,10 +174,17 @@ def format_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float)
     if calls.made and elapsed_s > 0:
         parts[0] += f" ({calls.made / elapsed_s:.1f}/s)"
         parts.append(format_cost(counts))
-    rollouts = counts["target"].made if "target" in counts else 0
-    if rollouts and left is not None:
-        parts.append(f"at most {format_time(left * elapsed_s / rollouts)} left")
+    left_s = time_left(counts, left, elapsed_s)
+    if left_s is not None:
+        parts.append(f"at most {format_time(left_s)} left")
     return ", ".join(parts)
+
+
+def time_left(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> float | None:
+    """Return the seconds that `left` rollouts take at the pace so far, None before the first
+    was made."""
+    rollouts = counts["target"].made if "target" in counts else 0
+    return left * elapsed_s / rollouts if rollouts and left is not None else None
 
 
 def format_cost(counts: Mapping[str, Tally]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from skilltrail.runtime.call_estimate import Size, most_rollouts
 from skilltrail.runtime.code_identity import code_digest, own_code
 from skilltrail.runtime.console import say
 from skilltrail.runtime.outputs import TRAIN_ROLLOUTS, facts_named, keep_hand_edits
+from skilltrail.runtime.progress import FILE as PROGRESS
 from skilltrail.runtime.session import Session
 from skilltrail.skill.document import BOM, frontmatter_text
 from skilltrail.skill.folder import read_folder
@@ -79,6 +80,7 @@ async def open_training(session: Session) -> AsyncIterator[Training]:
     async with run_lock(folder / "lock", session.ops, waiting=say_who):
         side = open_side_branch(session.place.root, session.place.experiment, session.report)
         session.accounts.keep_in(folder / LEDGER)
+        session.progress.keep_in(folder / PROGRESS)
         recorder = Recorder(folder / "events.jsonl", projection=side, report=session.report)
         try:
             async with run_of(session, recorder, *items, seed_skill) as run:
@@ -98,8 +100,12 @@ async def run_of(
     """Open the optimizer and yield all that the loop works with."""
     params = session.params
     size = Size(len(train_items), len(selection_items), test=0)
+    endless = replace(params, stop=replace(params.stop, calls=0))
     session.progress.expect(
-        most_rollouts(params, size), gate_items=size.selection, repeats=params.gate.repeats
+        most_rollouts(endless, size),
+        most=params.stop.calls,
+        gate_items=size.selection,
+        repeats=params.gate.repeats,
     )
     account = session.accounts.of("optimizer")
     optimizer = open_optimizer(params, session.env, session.store, session.count_reply, account)

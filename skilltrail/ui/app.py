@@ -110,7 +110,10 @@ class Live:
         except SkilltrailError as error:
             fault = str(error)
         running = log is not None and log.running
+        process = self.runner.state()
         return {
+            "word": watch.word(events, running=running, process=process),
+            "progress": watch.progress(log),
             "fault": fault,
             "run": None if log is None else log.name,
             "runs": [[one.name, one.running] for one in watch.logs(self.place)],
@@ -119,7 +122,7 @@ class Live:
             "revision": None if log is None else watch.revision(self.place, log),
             "now": watch.now(events, running=running),
             "usage": usage,
-            "process": self.runner.state(),
+            "process": process,
         }
 
     async def _changes(self, request: Request) -> AsyncIterator[str]:

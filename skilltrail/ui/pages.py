@@ -16,7 +16,7 @@ from skilltrail.history.git.opening import name_here
 from skilltrail.history.log.events import Event
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.facts import read_expected
-from skilltrail.report.book.runs import run_rows
+from skilltrail.report.book.runs import Beside, run_rows
 from skilltrail.report.page import (
     LIVE_SCRIPTS,
     SCRIPTS,
@@ -31,7 +31,7 @@ from skilltrail.report.page import (
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.place import Place
 from skilltrail.store.reader import open_reading
-from skilltrail.ui.watch import Log, Stamp, evaluation, revision
+from skilltrail.ui.watch import Log, Stamp, evaluation, logs, revision
 
 FindRuns = Callable[[], Mapping[str, Sequence[Event]]]
 
@@ -41,7 +41,7 @@ class Pages:
 
     def __init__(self, place: Place, find_runs: FindRuns) -> None:
         self._place, self._find_runs = place, find_runs
-        self._kept: tuple[tuple[Stamp, Stamp], str] | None = None
+        self._kept: tuple[tuple[Stamp, ...], str] | None = None
 
     def page(self, log: Log | None) -> str:
         """Return the page of `log`, or one that says that there is none yet.
@@ -76,7 +76,12 @@ class Pages:
 
     def _runs(self) -> list[dict[str, Any]]:
         try:
-            return run_rows(self._find_runs())
+            found = self._find_runs()
+            project = Project(self._place.workspace, self._place.root)
+            beside = Beside.read(project, self._place.state, found)
+            ends = {id: log.name for log in logs(self._place) if (id := log.end()) is not None}
+            pages = {n: ends[e[-1].id] for n, e in found.items() if e and e[-1].id in ends}
+            return run_rows(found, replace(beside, pages=pages))
         except SkilltrailError:
             # A log that is being written may be half there; the next look has it whole.
             return []

@@ -116,7 +116,8 @@ class Runner:
     def state(self) -> dict[str, Any]:
         """Return the last command, whether it is on, its exit code if known, its last lines.
 
-        `stage` is the stage of the pipeline that it runs.
+        `stage` is the stage of the pipeline that it runs; `stopped` says that this server was
+        asked to stop it.
         """
         last, running, text = self._last(), self.owner() is not None, self._said()
         stages = STAGE.findall(text) if running else []
@@ -124,6 +125,7 @@ class Runner:
             "running": running,
             "command": None if last is None else last.command,
             "exit": None if self._child is None else self._child.poll(),
+            "stopped": last is not None and last.owner == self._asked,
             "stage": stages[-1] if stages else None,
             "lines": text[-TAIL_CHARS:].split("\n")[-LINES:],
         }

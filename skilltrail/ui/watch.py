@@ -11,9 +11,12 @@ from skilltrail.core.canon import loaded
 from skilltrail.core.errors import FaultError
 from skilltrail.core.held import is_held
 from skilltrail.core.layout import EVALUATION, EVENTS
+from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.history.log.words import told
+from skilltrail.runtime.progress import FILE as PROGRESS
+from skilltrail.runtime.progress import format_time
 from skilltrail.store.owner import Owner
 from skilltrail.store.place import Place
 from skilltrail.store.usage import read_usage
@@ -60,6 +63,14 @@ class Log:
             return self.name, 0, 0
         return self.name, status.st_mtime_ns, status.st_size
 
+    def end(self) -> str | None:
+        """Return the id of its last whole event, None where it has none."""
+        try:
+            last = self.path.read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2]
+            return str(loaded(last)["id"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
     def events(self) -> list[Event]:
         """Return the events so far; a last line that is still being written is left out.
 
@@ -87,9 +98,13 @@ def logs(place: Place) -> list[Log]:
     return [*on, *standing, *(log for log in live if not log.running)]
 
 
-def revision(place: Place, log: Log) -> tuple[Stamp, Stamp]:
-    """Return what changes whenever the page of `log` would: the log, or an evaluation."""
-    return log.stamp(), Log("evaluation", place.workspace / EVALUATION).stamp()
+def revision(place: Place, log: Log) -> tuple[Stamp, ...]:
+    """Return what changes whenever the page of `log` would: the log, an evaluation, or notes,
+    which lie where a run that is on writes all the time."""
+    parts = [log, Log("evaluation", place.workspace / EVALUATION)]
+    if not log.running:
+        parts.append(Log("notes", place.state / "ops.jsonl"))
+    return tuple(part.stamp() for part in parts)
 
 
 def evaluation(place: Place, training: Sequence[Event]) -> list[Event]:
@@ -122,6 +137,37 @@ def now(events: Sequence[Event], *, running: bool) -> dict[str, Any]:
 def tail(events: Sequence[Event]) -> list[str]:
     """Return the last events in words."""
     return [f"{event.seq} {words}" for event, words in told(events)][-TAIL:]
+
+
+def word(events: Sequence[Event], *, running: bool, process: Mapping[str, Any]) -> str:
+    """Return a run's state in one word; `process` is the command that this page started."""
+    if running:
+        return "Training"
+    if process["running"]:
+        stages = {"train": "Training", "evaluate": "Evaluating"}
+        return stages.get(str(process["stage"]), "Running")
+    if process["exit"]:
+        return "Stopped" if process["stopped"] else "Failed"
+    if not events:
+        return "Idle"
+    return "Finished" if end_of(events) is not None else "Stopped"
+
+
+def progress(log: Log | None) -> dict[str, Any] | None:
+    """Return rollouts `done`, `total` at most and seconds left of a run that is on; None where
+    it does not say."""
+    if log is None or not log.running:
+        return None
+    try:
+        told = loaded(log.path.with_name(PROGRESS).read_bytes())
+        total, left_s = told["total"], told["left_s"]
+        return {
+            "done": int(told["done"]),
+            "total": None if total is None else int(total),
+            "left": None if left_s is None else format_time(float(left_s)),
+        }
+    except (OSError, ValueError, KeyError, TypeError, OverflowError):
+        return None  # not there yet, or just gone
 
 
 def usage(place: Place) -> Mapping[str, Any] | None:

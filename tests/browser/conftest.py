@@ -18,7 +18,8 @@ from report_world import Project, make_project
 
 from skilltrail.history.log.events import Event
 from skilltrail.optimizers.protocol import StepView
-from skilltrail.report.book.runs import run_rows
+from skilltrail.report.book.runs import Beside, run_rows
+from skilltrail.report.notes import Noted
 from skilltrail.report.page import page as page_of
 from skilltrail.skill.edit import Edit
 
@@ -130,7 +131,9 @@ def several(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Sev
     for name, params in {"main": {}, "few-edits": {"lr": 1}, "long": {"epochs": 3}}.items():
         (folder / name).mkdir()
         runs[name] = list(World(params=params).run(folder / name).events)
-    text = page_of(runs["main"], [], None, run_rows(runs))
+    noted = {"long": Noted(("baseline",), ("<b>good</b> on dates",))}
+    beside = Beside({"main": (0.25, 12)}, noted, {"few-edits": "0123abcd"})
+    text = page_of(runs["main"], [], None, run_rows(runs, beside))
     (folder / "all.html").write_text(text, encoding="utf-8", newline="\n")
     return Several(folder / "all.html", runs)
 

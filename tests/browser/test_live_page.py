@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -196,7 +197,7 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
 ) -> None:
     page, target = watched.page, world.target
     page.goto(world.ui.url)
-    says(page, "Not running")
+    says(page, "Idle")
     page.click("text=Start a run")
     page.wait_for_selector("#start form")
 
@@ -212,7 +213,7 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
     assert "dvc exp run --set-param lr=3" in shown
     page.click("#checked button")
     assert target.held.wait(SOON_S)
-    says(page, "Running")
+    says(page, "Training")
     at_stage(page, "rollout")
 
     # Baseline and the first batch go through; then the first candidate is being judged.
@@ -221,19 +222,23 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
     assert target.held.wait(SOON_S)
     at_stage(page, "gate")
     says(page, "step 1, epoch 1")
+    page.wait_for_selector("#now progress")
+    assert re.search(r"\d+ of at most \d+ rollouts", page.inner_text("#now .progress"))
+    assert page.locator("#now .newest li").count() == 3
+    assert "candidate:" in page.inner_text("#now .newest"), "the newest in sight, unopened"
     page.click("#tail summary")
     assert "candidate:" in page.inner_text("#tail")
     assert "dvc exp run --set-param lr=3" in page.inner_text("#tail")
 
     page.click("#now button")
     target.release()
-    says(page, "Not running")
+    says(page, "Stopped")
     assert world.head() == "ref: refs/heads/main"
     assert "every finished call is kept" in page.inner_text("#tail")
 
     begin(page)
-    says(page, "Running")
-    says(page, "Not running")
+    says(page, "Training")
+    says(page, "Finished")
     assert "ended with exit code 0" in page.inner_text("#tail")
     page.click("#nav a[data-view=overview]")
     page.wait_for_selector("#overview >> text=held-out", timeout=SOON_S * 1000)
@@ -246,26 +251,26 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
 def test_the_page_outlives_a_killed_run_and_a_killed_server(world: World, watched: Any) -> None:
     page, target = watched.page, world.target
     page.goto(world.ui.url)
-    says(page, "Not running")
+    says(page, "Idle")
     target.wait_at(ITEMS + 2)
     begin(page)
     assert target.held.wait(SOON_S)
     at_stage(page, "rollout")
 
     os.killpg(world.child(), signal.SIGKILL)
-    says(page, "Not running")
+    says(page, "Failed")
     page.wait_for_selector("#now >> text=Start a run", timeout=SOON_S * 1000)
     target.release()
 
     world.ui.kill()
     page.wait_for_selector("text=The server does not answer", timeout=SOON_S * 1000)
     world.ui = Ui(world.folder, world.ui.port)
-    says(page, "Not running")
+    says(page, "Stopped")
     begin(page)
-    says(page, "Running")
+    says(page, "Training")
     world.ui.kill()  # the run does not mind
     world.ui = Ui(world.folder, world.ui.port)
-    says(page, "Not running")
+    says(page, "Finished")
     done = json.loads((world.folder / "reports/out/metrics.json").read_text("utf-8"))
     assert done["steps"] == 2
     page.click("#nav a[data-view=overview]")

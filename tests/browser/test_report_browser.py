@@ -97,6 +97,24 @@ def test_items_are_found_by_their_words_and_shown_side_by_side(
     assert watched.faults == []
 
 
+def test_an_item_that_a_version_turned_opens_that_rollout_and_leads_to_its_audit(
+    watched: Any, project: Project
+) -> None:
+    watched.open(project.page, "items")
+    page = watched.page
+    page.select_option("#item-fixed", "1")
+    name = page.locator(".matrix tbody th a, .matrix tbody td a").first
+    name.click()
+    assert "v1 fixed this item; why v1 was accepted" in page.inner_text("#items")
+    assert page.locator(".trajectory").count() == 1
+    page.click("text=the reply under v0")
+    assert "hard 0.000" in page.inner_text(".trajectory")
+    page.go_back()
+    page.click("text=why v1 was accepted")
+    assert "Verdict" in watched.texts("#audit h4")
+    assert watched.faults == []
+
+
 def test_the_title_tells_this_run_from_others(watched: Any, project: Project) -> None:
     watched.open(project.page)
     assert re.search(r"^Skilltrail: \w+, lr \d+, .+, seed \d+$", watched.page.title())

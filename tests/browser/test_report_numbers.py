@@ -124,6 +124,9 @@ def test_cost_and_trust_tell_the_log(watched: Any, project: Project) -> None:
     watched.open(project.page, "cost")
     made, reused = watched.texts("#cost .facts dd")[:2]
     assert (made, reused) == (f"{len(set(keys)):,}", f"{len(keys) - len(set(keys)):,}")
+    heads = watched.texts("#cost th[scope=col]")
+    assert any(head.startswith("cost") for head in heads)
+    assert watched.texts("#cost .facts dd")[-1] == "unknown", "a made-up model has no price"
     watched.turn("trust")
     found = dict(
         zip(watched.texts("#trust .trust dt"), watched.texts("#trust .trust dd"), strict=True)
@@ -143,8 +146,21 @@ def test_runs_are_told_where_they_part_and_compared_as_chosen(
         if row.forked_from is not None:
             assert f"{name} shares {row.shared} events with {row.forked_from}" in tree
     shown_rows = {
-        row[0].strip(): row for row in watched.rows('#runs table:has-text("accepted")')
+        row[0].split()[0]: row for row in watched.rows('#runs table:has-text("accepted")')
     }
+    heads = [
+        head.strip(" ↑↓")
+        for head in watched.texts('#runs table:has-text("accepted") th[scope=col]')
+    ]
+    assert heads[5:9] == ["test gain", "epochs", "lr", "tokens"], (
+        "params that differ stand there"
+    )
+    assert shown_rows["main"][5] == "+0.250 on 12 items"
+    assert "baseline" in shown_rows["long"][-1]
+    assert "<b>good</b> on dates" in shown_rows["long"][-1]
+    opened = watched.page.locator("#runs a:text-is('open')").get_attribute("href")
+    assert opened == "/?run=0123abcd#/"
+
     for name, events in several.runs.items():
         best = RunLog(events).of_type("run.finished")[0].data["best"]
         scored = next(
@@ -225,7 +241,9 @@ def same_edits(parts: dict[str, str], audit: Audit) -> None:
     for tried in audit.edits:
         lines = ", ".join(map(str, tried.lines[:8]))
         side = "at" if tried.edit.op in ("replace", "delete", "write_region") else "after"
-        place = f"{side} line {lines} of v{audit.parent_version}" if lines else ""
+        # A candidate that lost is no version, so its audit has no number for its parent.
+        parent = "" if audit.parent_version is None else audit.parent_version
+        place = f"{side} line {lines} of v{parent}" if lines else ""
         assert place + tried.status.replace("_", " ") in parts["Application"]
     assert shown(audit.diff) in parts["Application"]
     if audit.budget is not None:

@@ -34,6 +34,7 @@ COMMANDS = (
     Command("audit", "ask.audit", "Answer why a change was made."),
     Command("bisect", "ask.audit", "Find the version that first broke, or fixed, an item."),
     Command("runs", "ask.runs", "List all runs, where they forked and what differed."),
+    Command("note", "ask.note", "Tag a run, or write a note on it."),
     Command(
         "arena", "measure.arena", "Train by several methods with one budget, and compare them."
     ),
@@ -64,6 +65,9 @@ COMMANDS = (
         "deliver.adopt",
         "Show a skill's diff to a live skill file, then write it there.",
     ),
+    Command("ci", "deliver.review", "Write a comment for a pull request; hold a threshold."),
+    Command("pr", "deliver.review", "Write a branch with the last run, and its page."),
+    Command("check-commit", "deliver.review", "Refuse a best skill that no training wrote."),
     Command("new-env", "start.envs", "Make a new environment from the template."),
     Command("harvest", "start.harvest", "Propose items from the sessions of agent programs."),
     Command("data", "start.envs", "Join a released split manifest with your download."),

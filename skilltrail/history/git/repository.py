@@ -12,37 +12,19 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
 import psutil
 
-from skilltrail.core.errors import SkilltrailError
+from skilltrail.history.git.process import PLAIN, GitError, ended, failed
 
-_PLAIN = ("-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
-# A hook or a quarantine sets these, and would lead elsewhere.
-_LEADING = frozenset(
-    f"GIT_{name}"
-    for name in (
-        "ALTERNATE_OBJECT_DIRECTORIES", "COMMON_DIR", "DIR", "GRAFT_FILE", "INDEX_FILE",
-        "NAMESPACE", "OBJECT_DIRECTORY", "PREFIX", "REPLACE_REF_BASE", "SHALLOW_FILE",
-        "WORK_TREE",
-    )
-)  # fmt: skip
+__all__ = ["STALE_S", "Git", "GitError"]
+
 _LOOKS = ("--git-common-dir", "--git-dir", "--show-prefix")
 STALE_S = 60.0
 _ALL_LOOSE = 2**31 - 1
-# What git says when another process holds a lock or has moved a ref meanwhile.
-_BUSY = (".lock", "cannot lock", "unable to lock", "not updating", "exists")
-
-
-class GitError(SkilltrailError):
-    """Git refused or is not there; `busy` when another process was at the same refs."""
-
-    def __init__(self, asked: str, found: str, remedy: str = "", *, busy: bool = False) -> None:
-        super().__init__(asked, found, remedy)
-        self.busy = busy
 
 
 class Git:
@@ -73,11 +55,11 @@ class Git:
         if not folder.is_dir():
             return None
         # To look for a repository of another owner is safe; work in it may run its programs.
-        out, error, code = _ended(["-c", "safe.directory=*", "rev-parse", *_LOOKS], folder)
+        out, error, code = ended(["-c", "safe.directory=*", "rev-parse", *_LOOKS], folder)
         if code != 0:
             if b"not a git repository" in error:
                 return None
-            raise _failed("rev-parse", error)
+            raise failed("rev-parse", error)
         common, own, prefix = os.fsdecode(out).split("\n")[:3]
         git = Git((folder / common).resolve(), (folder / own).resolve(), folder)
         git.prefix = prefix
@@ -114,13 +96,30 @@ class Git:
 
     def ask(self, *args: str) -> bytes | None:
         """Return what a git command prints in that folder, None when it says no."""
-        out, _, code = _ended([*_PLAIN, *args], self.folder)
+        out, _, code = ended([*PLAIN, *args], self.folder)
         return out if code == 0 else None
 
-    def _said(self, args: Sequence[str], name: str, stdin: bytes | None) -> bytes:
-        out, error, code = _ended([*_PLAIN, *args], self.folder, stdin)
+    def staged(self, *args: str) -> bytes:
+        """Return what a git command prints that reads the index, the one of the commit that a
+        hook is asked about where there is one (`git commit FILE` makes its own).
+
+        Raises:
+            GitError: it failed.
+        """
+        index = os.environ.get("GIT_INDEX_FILE")
+        kept = {} if index is None else {"GIT_INDEX_FILE": index}
+        return self._said(args, args[0], None, kept)
+
+    def _said(
+        self,
+        args: Sequence[str],
+        name: str,
+        stdin: bytes | None,
+        kept: Mapping[str, str] | None = None,
+    ) -> bytes:
+        out, error, code = ended([*PLAIN, *args], self.folder, stdin, kept)
         if code != 0:
-            raise _failed(name, error)
+            raise failed(name, error)
         return out
 
     def resolve(self, revision: str) -> str:
@@ -200,7 +199,7 @@ class Git:
         command = ("fast-import", "--quiet", "--done", "--date-format=raw")
         # A text in place of the path would have its $NAMES expanded.
         started = git.Git(self.git_dir).execute(
-            ["git", f"--git-dir={self.git_dir}", *_PLAIN, *limit, *command],
+            ["git", f"--git-dir={self.git_dir}", *PLAIN, *limit, *command],
             as_process=True,
             istream=subprocess.PIPE,
             env={
@@ -218,7 +217,7 @@ class Git:
         # It leaves a crash report in the user's git directory when a lock is in its way.
         (self.git_dir / f"fast_import_crash_{process.pid}").unlink(missing_ok=True)
         if process.returncode != 0 or broken:
-            raise _failed("fast-import", error)
+            raise failed("fast-import", error)
 
     def files(self, commits: Sequence[str], name: str) -> Iterator[bytes]:
         """Yield the content of file `name` in each of `commits`.
@@ -237,26 +236,6 @@ class Git:
             start, size = end + 1, int(head[2])
             yield out[start : start + size]
             at = start + size + 1
-
-
-def _ended(
-    args: Sequence[str], folder: Path, stdin: bytes | None = None
-) -> tuple[bytes, bytes, int]:
-    """Run git to its end; return what it printed, what it complained of, and its exit code."""
-    environ = {name: value for name, value in os.environ.items() if name not in _LEADING}
-    try:
-        done = subprocess.run(
-            ["git", *args],
-            cwd=folder,
-            input=b"" if stdin is None else stdin,
-            capture_output=True,
-            # Words are looked for in what git says; reading must not write the index.
-            env=environ | {"LC_ALL": "C", "LANGUAGE": "C", "GIT_OPTIONAL_LOCKS": "0"},
-        )
-    except OSError as error:
-        remedy = "Install git, and see that it is on PATH (`git --version`)"
-        raise GitError("The program git", str(error.strerror), remedy) from error
-    return done.stdout, done.stderr, done.returncode
 
 
 def _is_stale(path: Path) -> bool:
@@ -286,12 +265,3 @@ def _feed(stdin: IO[bytes], stream: Iterable[bytes]) -> bool:
     except BrokenPipeError:
         return True
     return False
-
-
-def _failed(command: str, error: bytes | None) -> GitError:
-    words = (error or b"").decode("utf-8", "replace").strip()
-    lines = words.splitlines()
-    told = [line for line in lines if line.startswith(("fatal:", "error:", "warning:"))]
-    busy = any(sign in words.lower() for sign in _BUSY)
-    found = next(iter(told or lines), "failed without a word")
-    return GitError(f"git {command}", found, busy=busy)

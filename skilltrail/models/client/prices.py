@@ -94,7 +94,12 @@ def price_of(role: str, options: RoleOptions) -> Price | None:
         return FREE
     if options.base_url is not None:
         return None
-    return price_table().get(_RELEASE.sub("", options.model))
+    return list_price(options.model)
+
+
+def list_price(model: str) -> Price | None:
+    """Return the price of a model, or of a dated release of it, in the shipped list."""
+    return price_table().get(_RELEASE.sub("", model))
 
 
 def require_price(role: str, options: RoleOptions) -> Price | None:

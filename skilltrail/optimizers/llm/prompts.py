@@ -110,9 +110,9 @@ def _read(prompts: Prompts, name: str) -> str:
     root = files("skilltrail") if prompts.root is None else prompts.root
     places: list[Any] = []
     if prompts.env is not None:
-        places.append(root.joinpath("envs", prompts.env, "prompts", f"{name}.md"))
-    folders = root.joinpath("optimizers", "llm", "templates").iterdir()
-    places += [folder.joinpath(f"{name}.md") for folder in folders if folder.is_dir()]
+        places.append(root / "envs" / prompts.env / "prompts" / f"{name}.md")
+    folders = (root / "optimizers" / "llm" / "templates").iterdir()
+    places += [folder / f"{name}.md" for folder in folders if folder.is_dir()]
     for place in places:
         if place.is_file():
             text: str = place.read_text(encoding="utf-8")

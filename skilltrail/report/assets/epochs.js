@@ -37,9 +37,10 @@ function epochs(node) {
 
 function cost(node) {
   const total = (name) => book.cost.reduce((sum, row) => sum + row[name], 0);
+  const known = book.cost.every((row) => row.usd !== null);
   fill(node,
     el("dl", { class: "facts" }, [["Calls", whole(total("made"))], ["Cached", whole(total("reused"))],
-      ["Tokens in", whole(total("input"))], ["Tokens out", whole(total("output"))]].map(([name, value]) =>
+      ["Tokens in", whole(total("input"))], ["Tokens out", whole(total("output"))], ["Cost", dollars(known ? total("usd") : null)]].map(([name, value]) =>
       el("div", {}, el("dt", {}, name), el("dd", {}, value)))),
     table("Calls and tokens by role and phase", [
       { name: "role", key: (row) => row.role, show: (row) => row.role },
@@ -49,9 +50,17 @@ function cost(node) {
       { name: "share of calls", class: "bar", show: (row) => meter(row.made, total("made")) },
       number("tokens in", (row) => row.input),
       number("tokens out", (row) => row.output),
+      number("cost", (row) => row.usd, dollars),
       ...(total("unknown") ? [number("of unknown size", (row) => row.unknown)] : []),
     ], book.cost),
-    el("p", { class: "note" }, "Calls are the recorded calls that this run rests on, each counted once; cached ones cost nothing. A resumed run or an experiment with the same first steps pays less: see .skilltrail/usage.json."));
+    el("p", { class: "note" }, "Calls are the recorded calls that this run rests on, each counted once; cached ones cost nothing. Costs are in US dollars, at the list price of the model that replied; a model without one (an endpoint of your own) has none here. A resumed run or an experiment with the same first steps pays less: see .skilltrail/usage.json."));
+}
+
+// As `skilltrail` tells money: small amounts with four digits.
+function dollars(usd) {
+  if (usd === null || usd === undefined) return "unknown";
+  if (usd > 0 && usd < 0.0001) return "<$0.0001";
+  return `$${usd.toFixed(usd && usd < 0.1 ? 4 : 2)}`;
 }
 
 function meter(part, all) {

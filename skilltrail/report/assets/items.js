@@ -92,7 +92,7 @@ function matrix(rows, versions, scores) {
   const node = el("div");
   const move = (by) => () => { itemState.first = Math.max(0, Math.min(last, first + by)); node.replaceWith(matrix(rows, versions, scores)); };
   const columns = [
-    { name: "item", key: itemName, show: (item) => link(`#/items/${item}`, said(itemName(item))) },
+    { name: "item", key: itemName, show: (item) => link(itemHash(item, scores), said(itemName(item))) },
     ...shown.map((version) => ({ name: `v${version}`, class: "cellbox", key: (item) => keyOf(scores.get(item).get(version)), show: (item) => cell(item, version, scores.get(item).get(version)) })),
   ];
   fill(node,
@@ -103,6 +103,13 @@ function matrix(rows, versions, scores) {
     el("p", { class: "note" }, `${some(rows.length, "item")}.`),
     table("Items by version", columns, rows, { class: "matrix", size: 60 }));
   return node;
+}
+
+// Where an item's name leads: to the rollout of the version that broke or fixed it, where asked.
+function itemHash(item, scores) {
+  const chosen = itemState.broken !== "" ? itemState.broken : itemState.fixed;
+  const found = chosen === "" ? null : scores.get(item).get(Number(chosen));
+  return found ? `#/items/${item}@${found.scored.seq}.${found.row}` : `#/items/${item}`;
 }
 
 const keyOf = (cell) => (cell && cell.hard >= 0 ? cell.hard + cell.soft / 1e4 : null);

@@ -1,6 +1,7 @@
 // Follows a run: what it does now, and the page again whenever its log has grown.
 const SIX = ["rollout", "reflect", "aggregate", "select", "update", "gate"];
 const PAUSE_MS = 1500;
+const NEWEST = 3;
 const query = location.search.startsWith("?run=") ? location.search : "";
 let liveState = null;
 let drawn = null;
@@ -28,14 +29,12 @@ function follow() {
 function showNow() {
   const state = liveState;
   const { stage, step, epoch, tail } = state.now;
-  const on = state.running || state.process.running;
   const calls = state.usage && state.usage.total;
-  const training = step ? `, step ${step}, epoch ${epoch}` : "";
-  const where = state.running ? training : state.process.stage ? `: ${state.process.stage}` : "";
+  const where = state.running && step ? `step ${step}, epoch ${epoch}` : "";
   const open = byId("tail") && byId("tail").open;
   fill(byId("now"),
     el("div", { class: "bar" },
-      el("b", { role: "status" }, on ? `Running${where}` : "Not running"),
+      el("b", { role: "status" }, state.word), where ? el("span", {}, where) : null,
       state.running ? el("ol", { class: "six", "aria-label": "Stage" }, SIX.map((name) => el("li", { "aria-current": name === stage ? "step" : null }, name))) : null,
       calls ? el("span", { class: "note" }, `${whole(calls.made)} calls made, ${whole(calls.reused)} reused${money(calls)}`) : null,
       el("span", { class: "gap" }),
@@ -43,13 +42,21 @@ function showNow() {
       state.process.running
         ? el("button", { type: "button", onclick: () => ask("/api/stop", {}).catch(complain) }, "Stop")
         : link("#/start", "Start a run")),
+    state.progress && state.progress.total ? progressBar(state.progress) : null,
+    el("ol", { class: "newest", "aria-label": "Newest events" }, tail.slice(-NEWEST).map((line) => el("li", {}, said(line)))),
     state.fault ? el("p", { class: "bad" }, state.fault) : null,
     el("details", { id: "tail", open }, el("summary", {}, "Output"),
-      el("pre", {}, tail.join("\n") || "no event yet"),
+      el("pre", { tabindex: 0, "aria-label": "Events" }, tail.join("\n") || "no event yet"),
       state.process.command ? [el("p", { class: "note" }, state.process.command.join(" "),
         state.process.exit === null ? "" : ` ended with exit code ${state.process.exit}`),
       el("pre", {}, state.process.lines.join("\n").trim() || " ")] : null));
   for (const box of byId("tail").querySelectorAll("pre")) box.scrollTop = box.scrollHeight; // the newest in sight
+}
+
+function progressBar({ done, total, left }) {
+  return el("p", { class: "progress" },
+    el("progress", { max: total, value: done, "aria-label": "Rollouts done" }),
+    el("span", { class: "note" }, `${whole(done)} of at most ${whole(total)} rollouts${left === null ? "" : `, at most ${left} left`}`));
 }
 
 // Unknown is said, and nothing was paid where no call was made.

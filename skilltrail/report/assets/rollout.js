@@ -13,13 +13,28 @@ function rollouts(node, item, wanted) {
     el("p", {}, link("#/items", "← All items")),
     el("h3", {}, said(itemName(item)), el("small", {}, ` ${book.items.split[item]}`)),
     el("div", { class: "two wide-left" },
-      trajectory(shown),
+      el("div", {}, whyOf(shown), trajectory(shown)),
       el("section", {}, el("h4", {}, "All rollouts of this item"), table("Rollouts of this item", [
         { name: "skill", key: (one) => one.scored.seq, show: (one) => el("a", { href: `#/items/${item}@${one.name}`, "aria-current": one === shown ? "true" : null }, skillName(one.scored.skill)) },
         { name: "for", show: (one) => words(one.scored.purpose) + (one.scored.step ? ` ${one.scored.step}` : "") },
         number("hard", (one) => point(one.scored.hard[one.row]), score),
         number("soft", (one) => point(one.scored.soft[one.row]), score),
       ], rows, { size: 30 }))));
+}
+
+// The skill that made a rollout, whether it broke or fixed the item, and its audit.
+function whyOf({ scored, row }) {
+  const version = versionByDigest.get(scored.skill);
+  if (!version) return null; // the seed, or a candidate that became no version
+  const item = scored.item[row];
+  const before = scoresOf(book.items.split[item]).get(item);
+  const was = before && before.get(version - 1);
+  const mine = before && before.get(version);
+  const now = mine ? mine.hard : scored.hard[row];
+  const turned = !was || was.hard < 0 || now < 0 || was.hard === now ? "" : now < was.hard ? "broke this item; " : "fixed this item; ";
+  return el("p", {}, link(`#/skill/v${version}`, `v${version}`), ` ${turned}`,
+    link(chapterHash(chapterOfVersion(version)), `why v${version} was accepted`), turned && was ? [", ",
+      link(`#/items/${item}@${was.scored.seq}.${was.row}`, `the reply under v${version - 1}`)] : "");
 }
 
 const point = (thousandths) => (thousandths < 0 ? null : thousandths / 1000);
@@ -96,7 +111,7 @@ function sideBySide(rows, scores, versions) {
     } });
   return [el("p", { class: "note" }, `${some(rows.length, "item")}.`),
     table("Side by side", [
-      { name: "item", key: itemName, show: (item) => link(`#/items/${item}`, said(itemName(item))) },
+      { name: "item", key: itemName, show: (item) => link(itemHash(item, scores), said(itemName(item))) },
       { name: "question", show: (item) => said(questionOf(item, scores)) },
       { name: "expected", show: (item) => said(expectedOf(item)) },
       ...versions.map(got),

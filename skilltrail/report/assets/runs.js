@@ -3,9 +3,11 @@ const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
 
 function runs(node) {
   if (book.runs.length < 2) {
+    const [own] = book.runs;
     fill(node, el("p", {}, `This page holds one run, ${book.run.id.slice(0, 12)}.`,
       book.run.parent ? ` It continues event ${book.run.parent.slice(0, 12)} of another run.` : ""),
-    el("p", { class: "note" }, el("code", {}, "skilltrail export --html FILE --runs"), " puts every run of this repository on one page; ", el("code", {}, "skilltrail ui"), " shows them as they go."));
+    el("p", { class: "note" }, el("code", {}, "skilltrail export --html FILE --runs"), " puts every run of this repository on one page; ", el("code", {}, "skilltrail ui"), " shows them as they go."),
+    own && (own.tags.length || own.notes.length) ? el("p", {}, own.tags.map((tag) => el("span", { class: "tag" }, said(tag))), " ", said(own.notes.join("; "))) : null);
     return;
   }
   const chosen = new Set(book.runs.slice(0, 6).map((run) => run.name));
@@ -13,16 +15,20 @@ function runs(node) {
   const draw = () => fill(drawing, overlay(book.runs.filter((run) => chosen.has(run.name))), differences(book.runs.filter((run) => chosen.has(run.name))));
   fill(node, el("h3", {}, "Where runs diverge"), tree(), el("h3", {}, "Compared"),
     table("Runs", [
-      { name: "run", key: (run) => run.name, show: (run) => el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
+      { name: "run", key: (run) => run.name, show: (run) => [el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
         if (event.target.checked) chosen.add(run.name); else chosen.delete(run.name);
         draw();
-      } }), " ", said(run.name)) },
+      } }), " ", said(run.name)), run.page ? [" ", el("a", { href: `/?run=${encodeURIComponent(run.page)}#/`, "aria-label": `The page of ${run.name}` }, "open")] : run.id === book.run.id.slice(0, 12) ? [" ", link("#/", "this page")] : ""] },
       number("steps", (run) => run.steps),
       number("accepted", (run) => run.accepted),
       number("seed", (run) => run.seed, score),
       number("best", (run) => run.best, score),
+      { name: "test gain", class: "num", key: (run) => run.test && run.test[0], show: (run) => (run.test ? `${signed(run.test[0])} on ${some(run.test[1], "item")}` : "–") },
+      ...differing(book.runs).slice(0, MOST_PARAMS).map((name) => ({ name, class: "num", key: (run) => run.params[name], show: (run) => shownParam(run, name) })),
       number("tokens", (run) => run.tokens),
       { name: "state", show: (run) => (run.finished ? "finished" : "not finished") },
+      ...(book.runs.some((run) => run.tags.length || run.notes.length) ? [{ name: "tags and notes", show: (run) => [
+        run.tags.map((tag) => el("span", { class: "tag" }, said(tag))), run.notes.map((note) => el("p", { class: "note" }, said(note)))] }] : []),
     ], book.runs), drawing);
   draw();
 }
@@ -67,12 +73,19 @@ function keyLine(place) {
   return key;
 }
 
-function differences(chosen) {
+const MOST_PARAMS = 4; // in the table of runs; the table below has all
+const shownParam = (run, name) => (run.params[name] === undefined ? "–" : String(run.params[name]));
+
+function differing(chosen) {
   const names = [...new Set(chosen.flatMap((run) => Object.keys(run.params)))].sort();
-  const differing = names.filter((name) => new Set(chosen.map((run) => JSON.stringify(run.params[name]))).size > 1);
-  if (!differing.length) return el("p", { class: "note" }, "Nothing that their events carry differs between these runs.");
+  return names.filter((name) => new Set(chosen.map((run) => JSON.stringify(run.params[name]))).size > 1);
+}
+
+function differences(chosen) {
+  const names = differing(chosen);
+  if (!names.length) return el("p", { class: "note" }, "Nothing that their events carry differs between these runs.");
   return table("Params that differ", [
     { name: "param", show: (name) => el("code", {}, name) },
-    ...chosen.map((run) => ({ name: run.name, class: "num", show: (name) => (run.params[name] === undefined ? "–" : String(run.params[name])) })),
-  ], differing, { showCaption: true });
+    ...chosen.map((run) => ({ name: run.name, class: "num", show: (name) => shownParam(run, name) })),
+  ], names, { showCaption: true });
 }

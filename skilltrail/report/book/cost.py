@@ -1,15 +1,20 @@
 """Calls and tokens by role and phase: what the run rests on, and what it used again.
 
 Counted from events and facts, so it is the same wherever the run is read; what was paid in the
-last session is in `.skilltrail/usage.json` and on the live page.
+last session is in `.skilltrail/usage.json` and on the live page. Money is at the list prices of
+the models that gave the replies: a price of one's own is a param, which no event holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from typing import Any
 
+from skilltrail.core.served import served_by
 from skilltrail.history.log.events import Event
+from skilltrail.models.client.prices import is_known, list_price
+from skilltrail.params.model_options import EMBEDDED_BACKENDS
 from skilltrail.report.book.facts import Facts
 
 OPTIMIZER = {
@@ -30,12 +35,14 @@ TOKENS = ("input", "output", "cached", "reasoning")
 def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
     """Return a row per role and phase.
 
-    `made` counts facts at their first use, `reused` every further use; tokens are of those
-    `made`. `unknown` counts facts whose usage is not at hand.
+    `made` counts facts at their first use, `reused` every further use; tokens and US dollars
+    (`usd`, None where a price is not known) are of those `made`. `unknown` counts facts whose
+    usage is not at hand.
     """
     rows: dict[tuple[str, str], dict[str, Any]] = {}
+    dollars: dict[tuple[str, str], Fraction | None] = {}
     seen: set[str] = set()
-    for role, phase, key in _uses(events):
+    for role, phase, key, free in _uses(events):
         row = rows.setdefault(
             (role, phase),
             {"role": role, "phase": phase, "made": 0, "reused": 0, "unknown": 0}
@@ -52,7 +59,24 @@ def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
             continue
         for name in TOKENS:
             row[name] += int(usage.get(name, 0))
+        before = dollars.get((role, phase), Fraction(0))
+        more = Fraction(0) if free else _usd(facts, key)
+        known = before is not None and more is not None
+        dollars[role, phase] = before + more if known else None  # type: ignore[operator]
+    for place, row in rows.items():
+        usd = None if row["unknown"] else dollars.get(place, Fraction(0))
+        row["usd"] = None if usd is None else float(usd)
     return list(rows.values())
+
+
+def _usd(facts: Facts, key: str) -> Fraction | None:
+    """Return what a fact costs at list prices, None where its model has none."""
+    usage, value = facts.usage(key), facts.values.get(key, {})
+    models = {one.model for one in served_by(value)}
+    if usage is None or not is_known(usage) or len(models) != 1:
+        return None
+    price = list_price(models.pop())
+    return None if price is None else price.cost(usage)
 
 
 def totals(events: Iterable[Event], facts: Facts) -> dict[str, int]:
@@ -70,14 +94,20 @@ def totals(events: Iterable[Event], facts: Facts) -> dict[str, int]:
     return numbers
 
 
-def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str]]:
+def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str, bool]]:
+    """Yield role, phase, fact key, and whether the model runs here and so costs nothing."""
+    embedded = False
     for event in events:
         data = event.data
-        if event.type == "rollouts.scored":
+        if event.type == "run.started":
+            embedded = data["target"].get("backend") in EMBEDDED_BACKENDS
+        elif event.type == "rollouts.scored":
+            phase, free = data["purpose"].replace("_", " "), embedded and "target" not in data
             for row in data["items"]:
                 if row["key"] is not None and row["outcome"] == "scored":
-                    yield "target", data["purpose"].replace("_", " "), row["key"]
+                    yield "target", phase, row["key"], free
                 if "judgement" in row:
-                    yield "judge", data["purpose"].replace("_", " "), row["judgement"]
+                    yield "judge", phase, row["judgement"], False
         elif data.get("reply") is not None:
-            yield "optimizer", OPTIMIZER.get(event.type, event.type), data["reply"]
+            phase = OPTIMIZER.get(event.type, event.type)
+            yield "optimizer", phase, data["reply"], False

@@ -15,6 +15,7 @@ from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
 from skilltrail.runtime.console import emit, emit_json, say, table
+from skilltrail.store.place import find_place
 
 if TYPE_CHECKING:
     from skilltrail.history.ask.compare import Contrast, Group, Paired
@@ -48,6 +49,7 @@ def runs(as_json: JSON = False) -> None:
     from skilltrail.history.ask.evaluations import evaluations
     from skilltrail.history.ask.heldout import held_out
     from skilltrail.history.ask.runs import differing_params, run_tree
+    from skilltrail.report.notes import notes_of
 
     here = project()
     found = all_runs(here)
@@ -55,11 +57,26 @@ def runs(as_json: JSON = False) -> None:
     by_end = held_out(here)
     tests = {name: by_end.get(events[-1].id) for name, events in found.items()}
     gains = {name: None if test is None else test.gain for name, test in tests.items()}
+    noted = notes_of(find_place().state / "ops.jsonl", found)
     if as_json:
-        emit_json([row.to_json() | {"test_gain": gains[row.name]} for row in rows])
+        emit_json(
+            [
+                row.to_json()
+                | {"test_gain": gains[row.name]}
+                | {"tags": noted[row.name].tags, "notes": noted[row.name].notes}
+                for row in rows
+            ]
+        )
         return
     params = differing_params(rows)
-    table(COLUMNS, [_run_row(row, tests[row.name], params) for row in rows])
+    shown = [_run_row(row, tests[row.name], params) for row in rows]
+    if any(noted.values()):
+        table(
+            (*COLUMNS, "noted"),
+            [(*cells, str(noted[row.name])) for cells, row in zip(shown, rows, strict=True)],
+        )
+    else:
+        table(COLUMNS, shown)
 
 
 def _run_row(row: RunRow, test: HeldOut | None, params: Sequence[str]) -> tuple[str, ...]:

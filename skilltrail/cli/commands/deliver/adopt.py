@@ -65,7 +65,7 @@ def adopt(
     if found.story is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
-    changes = _changes(found, path, name, description)
+    changes = changes_of(found, path, name, description)
     if not changes:
         emit(f"{path} holds this skill already")
         return
@@ -99,7 +99,7 @@ class Change:
         return [("" if self.name == self.path.name else self.name, line) for line in lines]
 
 
-def _changes(
+def changes_of(
     found: Skill, path: Path, name: str | None, description: str | None
 ) -> list[Change]:
     """Return the files that adopting changes, the skill's first; files beside them stay."""

@@ -248,12 +248,17 @@ def _page(
     from skilltrail.cli.commands.ask.runs import all_runs
     from skilltrail.history.git.opening import name_here
     from skilltrail.report.book import read_facts
-    from skilltrail.report.book.runs import run_rows
+    from skilltrail.report.book.runs import Beside, run_rows
     from skilltrail.report.page import page
+    from skilltrail.store.place import find_place
 
     name = name_here(here.root, training[-1])
     facts = read_facts(here.workspace, [*training, *evaluation], here.root, name)
-    return page(training, evaluation, facts, run_rows(all_runs(here)) if runs else ())
+    if not runs:
+        return page(training, evaluation, facts)
+    found = all_runs(here)
+    beside = Beside.read(here, find_place().state, found)
+    return page(training, evaluation, facts, run_rows(found, beside))
 
 
 def _audits(training: Sequence[Event]) -> str:
