@@ -36,6 +36,7 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 from skilltrail.core.stats import (  # noqa: E402
+    Z95,
     crossed_interval,
     gain_interval,
     mean_interval,
@@ -202,8 +203,30 @@ def gain_of(n: int, won: int, lost: int) -> tuple[float, float]:
     return gain_interval(values)
 
 
-def exact_gain(n: int, first: float, second: float, alike: float) -> float:
-    """Return how often the interval of a gain in 0/1 scores holds it: no draws, all cases."""
+def by_adding(n: int, won: int, lost: int, gain: float) -> bool:
+    """Return whether the product's own interval holds `gain`."""
+    low, high = gain_of(n, won, lost)
+    return low <= gain <= high
+
+
+def by_score(n: int, won: int, lost: int, gain: float) -> bool:
+    """Return whether Tango's score interval (1998) does, the best known of those that need no
+    adjustment: it asks how far a gain is off in the variance that it itself implies."""
+    b = -won - lost + (2 * n - won + lost) * gain
+    c = -lost * gain * (1 - gain)
+    least = (math.sqrt(b * b - 8 * n * c) - b) / (4 * n)
+    off = abs(won - lost - n * gain)
+    return off <= Z95 * math.sqrt(n * (2 * least + gain * (1 - gain))) + 1e-12
+
+
+def exact_gain(
+    n: int,
+    first: float,
+    second: float,
+    alike: float,
+    holds: Callable[[int, int, int, float], bool] = by_adding,
+) -> float:
+    """Return how often an interval of a gain in 0/1 scores holds it: no draws, all cases."""
     both = both_right(first, second, alike)
     logs = [
         math.log(share)
@@ -213,8 +236,7 @@ def exact_gain(n: int, first: float, second: float, alike: float) -> float:
     for won in range(n + 1):
         for lost in range(n + 1 - won):
             counts = (won, lost, n - won - lost)
-            low, high = gain_of(n, won, lost)
-            if low <= second - first <= high:
+            if holds(n, won, lost, second - first):
                 ways = math.lgamma(n + 1) - sum(math.lgamma(k + 1) for k in counts)
                 held.append(
                     math.exp(ways + sum(k * x for k, x in zip(counts, logs, strict=True)))
@@ -222,12 +244,16 @@ def exact_gain(n: int, first: float, second: float, alike: float) -> float:
     return math.fsum(held)
 
 
-def exact_rows() -> Iterator[tuple[int, float, float, float, int]]:
-    """Yield items, `alike`, lowest and highest exact coverage, pairs of rates above `MOST`."""
-    for n in (30, 100):
-        for alike in (0.0, 0.5, 0.8):
-            found = [exact_gain(n, a, b, alike) for a in RATES for b in RATES if a <= b]
-            yield n, alike, min(found), max(found), sum(one > MOST for one in found)
+def exact_rows() -> Iterator[tuple[str, int, float, float, float, int]]:
+    """Yield the interval, items, `alike`, lowest and highest exact coverage, and how many pairs
+    of rates are above `MOST`."""
+    pairs = [(a, b) for a in RATES for b in RATES if a <= b]
+    for name, holds in (("in use", by_adding), ("score (Tango)", by_score)):
+        for n in (30, 100):
+            for alike in (0.0, 0.5, 0.8):
+                found = [exact_gain(n, a, b, alike, holds) for a, b in pairs]
+                above = sum(one > MOST for one in found)
+                yield name, n, alike, min(found), max(found), above
 
 
 def worlds() -> Iterator[World]:
@@ -285,9 +311,12 @@ def main() -> None:
         )
     console = Console(width=120)
     console.print(table)
-    exact = Table("gain, 0/1, exact", "alike", "lowest", "highest", "pairs of 28 above 97 %")
-    for n, alike, lowest, highest, above in exact_rows():
-        exact.add_row(str(n), f"{alike:g}", f"{lowest:.1%}", f"{highest:.1%}", str(above))
+    exact = Table(
+        "interval", "gain, 0/1, exact", "alike", "lowest", "highest", "pairs of 28 above 97 %"
+    )
+    for name, n, alike, lowest, highest, above in exact_rows():
+        shares = f"{lowest:.1%}", f"{highest:.1%}"
+        exact.add_row(name, str(n), f"{alike:g}", *shares, str(above))
     console.print(exact)
     error = math.sqrt(0.95 * 0.05 / draws)
     console.print(

@@ -8,11 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.bench_intervals import RATES, World, both_right, exact_gain, faults_of, rates_of
+from benchmarks.bench_intervals import (
+    RATES,
+    World,
+    both_right,
+    by_score,
+    exact_gain,
+    faults_of,
+    rates_of,
+)
 from skilltrail.core.stats import (
     GAIN_INTERVALS,
     crossed_interval,
     gain_interval,
+    gain_tag,
     mean_interval,
     t95,
 )
@@ -30,8 +39,25 @@ def test_equal_seeds_say_what_one_seed_says() -> None:
 
 
 @given(st.lists(whole, min_size=1, max_size=40))
-def test_for_whole_scores_the_interval_is_the_earlier_one(values: list[Fraction]) -> None:
-    assert gain_interval(values) == gain_interval(values, GAIN_INTERVALS[1])
+def test_for_whole_scores_the_interval_is_the_earlier_ones(values: list[Fraction]) -> None:
+    assert gain_tag(values) == "adjusted_wald/2"
+    assert len({gain_interval(values, tag) for tag in GAIN_INTERVALS}) == 1
+
+
+@given(st.lists(parts, min_size=1, max_size=40))
+def test_for_scores_in_between_each_rule_is_as_wide_as_the_next_at_most(
+    values: list[Fraction],
+) -> None:
+    widths = [high - low for low, high in (gain_interval(values, t) for t in GAIN_INTERVALS)]
+    assert widths == sorted(widths)
+    whole = all(value.denominator == 1 for value in values)
+    assert gain_tag(values) == ("adjusted_wald/2" if whole else "adjusted_wald/3")
+
+
+def test_an_interval_of_scores_in_between_is_recomputed_by_the_rule_that_it_names() -> None:
+    values = [Fraction(n, 10) for n in (3, -2, 5, 0, 0, 4, 1, 0, 7, -1)]
+    found = [tuple(round(x, 4) for x in gain_interval(values, tag)) for tag in GAIN_INTERVALS]
+    assert found == [(-0.0508, 0.3341), (-0.072, 0.3553), (-0.1321, 0.4154)]
 
 
 @given(st.lists(parts, min_size=1, max_size=40), st.integers(1, 4))
@@ -100,3 +126,12 @@ def test_the_interval_is_wider_only_where_too_few_items_differ_for_a_verdict() -
         for second in RATES:
             if first <= second and exact_gain(30, first, second, 0.8) > 0.97:
                 assert 30 * (first + second - 2 * both_right(first, second, 0.8)) < 6.5
+
+
+def test_the_score_interval_would_be_nearer_there_and_over_elsewhere() -> None:
+    """Computed over all outcomes: 0.9331 to 0.9729 where the one in use has up to 0.9808."""
+    pairs = [(a, b) for a in RATES for b in RATES if a <= b]
+    found = {(a, b): exact_gain(30, a, b, 0.8, by_score) for a, b in pairs}
+    assert min(found.values()) > 0.933
+    assert [pair for pair, held in found.items() if held > 0.97] == [(0.2, 0.8)]
+    assert min(exact_gain(12, a, b, 0.8, by_score) for a, b in pairs) > 0.97

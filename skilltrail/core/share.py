@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from skilltrail.core.stats import SHARE_INTERVALS, share_interval
+from skilltrail.core.stats import share_interval, share_tag
 
 Values = Sequence[Fraction | None]
 
@@ -19,14 +19,14 @@ def share_of(
     there_first: Values,
     there: Values,
     *,
-    tag: str = SHARE_INTERVALS[0],
+    tag: str | None = None,
 ) -> dict[str, float | str | None]:
     """Return `share`, `share_low`, `share_high` and the interval's tag.
 
     Each argument has the value (in [0, 1]) of every item, in one order: of the first skill and
     of the skill asked about, on the target trained on and on the other one. An item counts
     when it has all four. Without a gain at home there is no share; without one that is clear
-    of 0 there are no bounds. `tag` names the interval.
+    of 0 there are no bounds. `tag` names the interval, None the one in use.
     """
     pairs = [
         (b - a, d - c)
@@ -35,6 +35,7 @@ def share_of(
     ]
     gained = sum((at_home for at_home, _ in pairs), Fraction(0))
     kept = sum((elsewhere for _, elsewhere in pairs), Fraction(0))
+    tag = share_tag(pairs) if tag is None else tag
     interval = share_interval(pairs, tag)
     return {
         "share": float(kept / gained) if gained else None,

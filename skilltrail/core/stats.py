@@ -15,11 +15,9 @@ import numpy as np
 from skilltrail.core.score import exact_sum
 
 Z95 = 1.959963984540054  # two-sided 95 % quantile of the normal distribution
-GAIN_INTERVALS = (
-    "adjusted_wald/2",
-    "adjusted_wald/1",
-)  # the one in use first, then earlier ones
-SHARE_INTERVALS = ("fieller_adjusted/2", "fieller_adjusted/1")
+# The ones in use first: for scores in between, and for 0/1 scores, where /3 is /2 and /2 is /1.
+GAIN_INTERVALS = ("adjusted_wald/3", "adjusted_wald/2", "adjusted_wald/1")
+SHARE_INTERVALS = ("fieller_adjusted/3", "fieller_adjusted/2", "fieller_adjusted/1")
 # Seeds that differ by more than this, over what noise within items explains, are a factor of
 # their own. A quarter of samples without any such factor exceed it, at any number of seeds.
 _SEEDS_DIFFER = 1.4
@@ -62,7 +60,7 @@ def gain_interval(
     differences that make up the variance (`_added`); under `adjusted_wald/1` always whole,
     which is the same for 0/1 scores and too wide for others.
     """
-    added = Fraction(1) if tag == GAIN_INTERVALS[1] else _added(differences)
+    added = _added(differences, tag=tag)
     mean, variance = _adjusted(differences, added)
     half = Z95 * math.sqrt(variance)
     return max(-1.0, mean - half), min(1.0, mean + half)
@@ -119,7 +117,7 @@ def share_interval(
     aa, bb = (
         (exact_sum(x * x for x in column) + 2 * added) / n
         for column in (home, there)
-        for added in [Fraction(1) if tag == SHARE_INTERVALS[1] else _added(column)]
+        for added in [_added(column, tag=tag)]
     )
     ab = exact_sum(x * y for x, y in pairs) / n
     z2 = Fraction(Z95) ** 2 / n
@@ -130,6 +128,20 @@ def share_interval(
     rest = b * b - z2 * (bb - b * b)
     root = math.sqrt(max(Fraction(0), middle * middle - lead * rest))
     return (float(middle) - root) / float(lead), (float(middle) + root) / float(lead)
+
+
+def gain_tag(differences: Iterable[Fraction]) -> str:
+    """Return the tag that the interval of these differences is recorded under."""
+    return GAIN_INTERVALS[_are_whole(differences)]
+
+
+def share_tag(pairs: Iterable[tuple[Fraction, Fraction]]) -> str:
+    """Return the tag that the interval of the share of these pairs is recorded under."""
+    return SHARE_INTERVALS[_are_whole(value for pair in pairs for value in pair)]
+
+
+def _are_whole(values: Iterable[Fraction]) -> bool:
+    return all(value.denominator == 1 for value in values)
 
 
 def t95(df: int) -> float:
@@ -149,18 +161,29 @@ def t95(df: int) -> float:
     )
 
 
-def _added(differences: Sequence[Fraction], n: int | None = None) -> Fraction:
+def _added(
+    differences: Sequence[Fraction], n: int | None = None, tag: str = GAIN_INTERVALS[0]
+) -> Fraction:
     """Return the square of the differences that are added, 1 for those of 0/1 scores.
 
-    It is the mean square of the differences, each weighted by its own square: the size of those
-    that make up the variance. `n` items tell it the less surely the fewer they are.
+    It goes by the mean square of the differences, each weighted by its own square: the size of
+    those that make up the variance. `n` items tell it the less surely the fewer they are. With
+    many items half of it will do, the less so the more the scores are like 0/1 ones; by the
+    rule /2 it was taken whole, and more than that.
     """
+    rule = tag.rpartition("/")[2]
+    if rule == "1":
+        return Fraction(1)
     squares = [float(value) * float(value) for value in differences]
     whole = math.fsum(squares)
     if not whole:
         return Fraction(1)
-    unsure = 1 + 4 / (len(differences) if n is None else n)
-    return Fraction(min(1.0, unsure * math.fsum(one * one for one in squares) / whole))
+    size = math.fsum(one * one for one in squares) / whole
+    few = 4 / (len(differences) if n is None else n)
+    if rule == "2":
+        return Fraction(min(1.0, (1 + few) * size))
+    share = min(1.0, 0.5 + few)
+    return Fraction(min(1.0, size * (share + (1 - share) * size**8)))
 
 
 def _squares(values: Iterable[float]) -> float:

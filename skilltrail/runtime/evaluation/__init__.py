@@ -17,7 +17,7 @@ from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.layout import EVALUATION
 from skilltrail.core.score import Score, exact_mean, exact_sum
-from skilltrail.core.stats import GAIN_INTERVALS, gain_interval
+from skilltrail.core.stats import gain_interval, gain_tag
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
@@ -181,17 +181,17 @@ def summary(
 ) -> dict[str, Any]:
     """Return means, and the paired gain of `done` over `first` with its 95 % interval."""
     hard = [s.score.hard for s in done if s.score.hard is not None]
+    differences = paired(rule, [r.score for r in first], [r.score for r in done])
     means = {
         "mean": _mean(rule, [r.score for r in done]),
         "mean_hard": _mean(GateRule(metric="hard"), [r.score for r in done]),
         "mean_soft": _mean(GateRule(metric="soft"), [r.score for r in done]),
         "coverage": {"scored": len(hard), "asked": len(done)},
-        "interval": GAIN_INTERVALS[0],
+        "interval": gain_tag([] if alone else differences),
         "gain": None,
         "gain_low": None,
         "gain_high": None,
     }
-    differences = paired(rule, [r.score for r in first], [r.score for r in done])
     if alone or not differences:
         return means
     low, high = gain_interval(differences)
