@@ -179,14 +179,67 @@ def test_promptfoo_csv_reads_what_is_expected(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("suffix", [".json", ".eval"])
+def test_promptfoo_assertions_that_are_code_or_a_judges_are_no_answers(tmp_path: Path) -> None:
+    cells = {
+        "fn:output.length > 3": None, "is-json": None, "llm-rubric: is polite": None,
+        "similar(0.8): hello": None, "not-is-json": None, "file://check.py": None,
+        "a: b": ["a: b"], "Paris": ["Paris"], "equals: Rome": ["Rome"],
+    }  # fmt: skip
+    path = tmp_path / "tests.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["city", "__expected"])
+        writer.writerows((f"city {n}", cell) for n, cell in enumerate(cells))
+    table = read_table(path)
+    assert [row.get("answers") for row in table.rows] == list(cells.values())
+    assert table.notes == ["6 assertions have no check of ours and are left out"]
+
+
+def test_of_several_promptfoo_prompts_the_first_is_what_items_ask(tmp_path: Path) -> None:
+    path = tmp_path / "promptfooconfig.yaml"
+    path.write_text(
+        """
+prompts: ['Say in {{language}}: {{input}}', 'Translate to {{language}}: {{input}}']
+tests:
+  - vars: {language: French, input: Good day}
+    assert: [{type: contains, value: Bonjour}]
+  - vars: {language: German, input: Good day}
+    assert:
+""",
+        "utf-8",
+    )
+    table = read_table(path)
+    assert [row["question"] for row in table.rows] == [
+        "Say in French: Good day", "Say in German: Good day",
+    ]  # fmt: skip
+    assert table.notes == ["of 2 prompts the first is what items ask"]
+
+
+def test_labels_of_a_data_set_are_named_as_it_names_them(tmp_path: Path) -> None:
+    """`datasets` keeps labels as numbers and their names in the file's own metadata."""
+    pa = pytest.importorskip("pyarrow")
+    about = {"info": {"features": {"label": {"names": ["bad", "good"], "_type": "ClassLabel"}}}}
+    table = pa.table({"text": ["a", "b", "c"], "label": [0, 1, None]})
+    named = table.replace_schema_metadata({"huggingface": json.dumps(about)})
+    for metadata, found in ((named, ["bad", "good", None]), (table, [0, 1, None])):
+        path = str(tmp_path / "data.arrow")
+        with pa.OSFile(path, "wb") as file, pa.ipc.new_stream(file, metadata.schema) as writer:
+            writer.write_table(metadata)
+        assert [row["label"] for row in read_table(tmp_path).rows] == found
+
+
+@pytest.mark.parametrize("suffix", [".json", ".eval", ".zstd.eval"])
 def test_an_inspect_log_gives_each_sample_once(tmp_path: Path, suffix: str) -> None:
     sample = {"id": 1, "input": [{"role": "user", "content": "Capital?"}], "target": "Paris"}
     path = tmp_path / f"log{suffix}"
     if suffix == ".json":
         write_json(path, {"eval": {}, "samples": [sample, {**sample, "epoch": 2}]})
     else:
-        with zipfile.ZipFile(path, "w") as log:
+        packing = zipfile.ZIP_DEFLATED
+        if "zstd" in suffix:  # as Inspect writes it by now
+            pytest.importorskip("zipfile_zstd")
+            packing = 93
+        with zipfile.ZipFile(path, "w", packing) as log:
             log.writestr("samples/1_epoch_1.json", json.dumps(sample))
             log.writestr("samples/1_epoch_2.json", json.dumps(sample))
     table = read_table(path)

@@ -84,11 +84,12 @@ class Ui:
             [sys.executable, "-m", "skilltrail", "ui", "--port", str(port)],
             cwd=folder,
             env=kept | {"NO_COLOR": "1"},
-            stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
             text=True,
         )
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
         assert line.startswith("live page: "), line
         self.url = line.split()[-1]
         self.port = urlsplit(self.url).port

@@ -16,7 +16,8 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "answer": (
         "answers", "answer", "expected", "expectedoutput", "expectedanswer", "target",
         "output", "completion", "response", "label", "gold", "goldanswer", "groundtruth",
-        "reference", "ideal", "correctanswer", "correct", "solution", "category", "a",
+        "reference", "ideal", "correctanswer", "correct", "answerkey", "solution", "category",
+        "a",
         "정답", "답변", "답", "출력", "기대값",
     ),
     "context": (

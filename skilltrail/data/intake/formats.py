@@ -10,8 +10,11 @@ OpenAI      chats, {"messages": [{"role", "content"}, …]}: the last answer is 
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -22,6 +25,15 @@ from skilltrail.core.errors import DataError
 
 Row = dict[str, Any]
 Unpacked = tuple[str, list[Row], list[str]]
+# Assertions of promptfoo's CSV that no check of ours stands for: with a value, and without.
+_BARE = {"is-json", "contains-json", "is-xml", "is-sql", "is-html", "is-refusal"}
+_OTHERS = _BARE | {
+    "fn", "eval", "javascript", "python", "file", "webhook", "grade", "llm-rubric", "similar",
+    "factuality", "g-eval", "classifier", "moderation", "model-graded-closedqa",
+    "model-graded-factuality", "answer-relevance", "context-recall", "context-relevance",
+    "context-faithfulness", "latency", "cost", "perplexity", "levenshtein", "rouge-n", "bleu",
+    "contains-any", "contains-all", "icontains-any", "icontains-all",
+}  # fmt: skip
 # promptfoo's assertion -> our check; `equals` is an accepted answer.
 _CHECKS = {
     "contains": "contains",
@@ -73,13 +85,18 @@ def _yaml(path: Path) -> Any:
 def _eval(path: Path) -> Any:
     """Return an Inspect log of the .eval format, a zip with a file per sample."""
     try:
+        with suppress(ModuleNotFoundError):
+            import_module("zipfile_zstd")  # teaches `zipfile` what Inspect packs with by now
         with zipfile.ZipFile(path) as log:
             infos = [one for one in log.infolist() if one.filename.startswith("samples/")]
             if sum(one.file_size for one in infos) > _MOST_LOG_BYTES:
                 raise ValueError("over 1 GB")
             samples = [json.loads(log.read(one)) for one in infos]
     except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
-        remedy = "Convert it: `inspect log convert --to json LOG`"
+        remedy = (
+            'Run `pip install "skilltrail[inspect]"`, or convert it: `inspect log convert --to '
+            "json LOG`"
+        )
         raise DataError(f"{path}", f"no readable Inspect log ({error})", remedy) from error
     return {"eval": {}, "samples": samples}
 
@@ -99,13 +116,16 @@ def _promptfoo(value: Mapping[str, Any]) -> Unpacked | None:
         return None
     prompts = value.get("prompts")
     prompts = [prompts] if isinstance(prompts, str) else prompts
-    one = prompts[0] if isinstance(prompts, list) and len(prompts) == 1 else None
-    template = one if isinstance(one, str) and "{{" in one else None
+    texts = [p for p in prompts if isinstance(p, str)] if isinstance(prompts, list) else []
+    template = texts[0] if texts and "{{" in texts[0] else None
     default = value.get("defaultTest")
     shared = default.get("assert", []) if isinstance(default, Mapping) else []
-    return _tests(
-        [{**one, "assert": [*one.get("assert", []), *shared]} for one in tests], template
+    kind, rows, notes = _tests(
+        [{**one, "assert": [*(one.get("assert") or []), *shared]} for one in tests], template
     )
+    if template is not None and len(texts) > 1:
+        notes = [*notes, f"of {len(texts)} prompts the first is what items ask"]
+    return kind, rows, notes
 
 
 def _tests(tests: Iterable[Mapping[str, Any]], template: str | None) -> Unpacked:
@@ -159,15 +179,20 @@ def _csv_tests(rows: Iterable[Row]) -> Unpacked:
         asserts = []
         for name, cell in row.items():
             if name.startswith("__expected") and str(cell or "").strip():
-                kind, colon, value = str(cell).partition(":")
-                known = colon and (kind.strip() in _CHECKS or kind.strip() == "equals")
-                asserts.append(
-                    {"type": kind.strip(), "value": value.strip()}
-                    if known else {"type": "equals", "value": str(cell).strip()}
-                )  # fmt: skip
+                asserts.append(_expected(str(cell).strip()))
         variables = {k: v for k, v in row.items() if not k.startswith("__")}
         tests.append({"vars": variables, "assert": asserts})
     return _tests(tests, None)
+
+
+def _expected(cell: str) -> Row:
+    """Return the assertion of a cell: `contains: text`, `is-json`, or a text to equal."""
+    kind, colon, value = cell.partition(":")
+    name = re.sub(r"\(.*\)$", "", kind.strip())  # similar(0.8): …
+    if name in _CHECKS or name == "equals":
+        return {"type": name, "value": value.strip()}
+    known = name.removeprefix("not-") in (_OTHERS if colon else _BARE)
+    return {"type": name if known else "equals", "value": None if known else cell}
 
 
 def _inspect(value: Mapping[str, Any]) -> Unpacked | None:

@@ -199,8 +199,30 @@ def _arrow(path: Path) -> list[Row]:
         raise DataError(f"{path} is an Arrow file", "pyarrow is missing", remedy) from error
     try:
         if path.suffix == ".parquet":
-            return list(parquet.read_table(path).to_pylist())
-        with pa.memory_map(str(path)) as source:
-            return list(pa.ipc.open_stream(source).read_all().to_pylist())
+            table = parquet.read_table(path)
+        else:
+            with pa.memory_map(str(path)) as source:
+                table = pa.ipc.open_stream(source).read_all()
+        rows = list(table.to_pylist())
     except (pa.ArrowInvalid, OSError) as error:
         raise DataError(f"{path}", f"no Arrow file ({error})", "Save the set again") from error
+    return _named(rows, (table.schema.metadata or {}).get(b"huggingface", b"{}"))
+
+
+def _named(rows: list[Row], about: bytes) -> list[Row]:
+    """Put the names of labels in place of their numbers, which `datasets` keeps beside."""
+    try:
+        features = json.loads(about)["info"]["features"]
+        names = {
+            column: list(one["names"])
+            for column, one in features.items()
+            if one.get("_type") == "ClassLabel"
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return rows
+    for row in rows:
+        for column, known in names.items():
+            at = row.get(column)
+            if isinstance(at, int) and 0 <= at < len(known):
+                row[column] = str(known[at])
+    return rows
