@@ -129,12 +129,12 @@ def test_nothing_scored_under_both_has_no_mean() -> None:
 def test_best_moves_on_a_higher_score_or_an_equal_one_in_fewer_tokens(rule: str) -> None:
     some, more, gone = scores([1, 0, 0]), scores([1, 1, 0]), Score.missing("429")
     for shorter in (False, True):
-        assert moves_best(GateRule(rule=rule), some, more, shorter=shorter)
-        assert not moves_best(GateRule(rule=rule), more, some, shorter=shorter)
-        assert moves_best(GateRule(rule=rule), some, some, shorter=shorter) is shorter
+        assert moves_best(GateRule(rule=rule), some, more, cheaper=shorter)
+        assert not moves_best(GateRule(rule=rule), more, some, cheaper=shorter)
+        assert moves_best(GateRule(rule=rule), some, some, cheaper=shorter) is shorter
     fewer = {"i0": Score.scored(1), "i1": gone, "i2": gone}  # 1.0 of one is no gain over 0.33
-    assert not moves_best(GateRule(rule=rule), some, fewer, shorter=False)
-    assert not moves_best(GateRule(rule=rule), some, dict.fromkeys(some, gone), shorter=True)
+    assert not moves_best(GateRule(rule=rule), some, fewer, cheaper=False)
+    assert not moves_best(GateRule(rule=rule), some, dict.fromkeys(some, gone), cheaper=True)
 
 
 def test_a_hard_tie_with_a_soft_gain_is_called_too_coarse() -> None:

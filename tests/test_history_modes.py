@@ -211,6 +211,7 @@ AXES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "paired": {"gate": {"rule": "paired", "metric": "soft"}},
         "no regression": {"gate": {"rule": "no_regression", "metric": "mixed", "repeats": 2}},
         "no gate": {"use_gate": False},
+        "pareto": {"gate": {"rule": "pareto"}},
     },
 }
 Row = dict[str, str]

@@ -4,7 +4,7 @@ import pytest
 
 from skilltrail.core.score import Score
 from skilltrail.method.gate import GateRule
-from skilltrail.method.noise import false_accept_rate
+from skilltrail.method.gate.noise import false_accept_rate
 
 
 def scores(values: list[float]) -> dict[str, Score]:

@@ -20,7 +20,7 @@ from skilltrail.envs.protocol import Environment, Where
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.method.calls import limited
 from skilltrail.method.rollout import Rollouts
-from skilltrail.method.run import Run, State
+from skilltrail.method.run import Run, State, gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.models.protocol import Model, Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
@@ -185,6 +185,7 @@ def run_toy(
                 min_coverage=params.gate.min_coverage,
                 maker=parts.get("maker"),
                 shared=parts.get("shared"),
+                costs=gate_rule(params).counts_cost,
             ),
             params.stop.calls,
         ),

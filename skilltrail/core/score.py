@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
@@ -28,17 +28,48 @@ class Outcome(str, Enum):
 
 
 @dataclass(frozen=True)
+class Cost:
+    """What an agent used: input and output tokens together, and model calls.
+
+    `tokens` is None where a provider did not say: what is not known is neither less nor more.
+    """
+
+    tokens: int | None
+    calls: int
+
+    @staticmethod
+    def total(costs: Iterable[Cost | None]) -> Cost:
+        """Return the sum; a cost that is None is not known."""
+        known = [Cost(None, 0) if cost is None else cost for cost in costs]
+        tokens = [cost.tokens for cost in known if cost.tokens is not None]
+        whole = len(tokens) == len(known)
+        return Cost(sum(tokens) if whole else None, sum(cost.calls for cost in known))
+
+    def cheaper_than(self, other: Cost) -> bool:
+        """Return whether this is less of one and not more of the other."""
+        if self.tokens is None or other.tokens is None:
+            return False
+        ours, theirs = (self.tokens, self.calls), (other.tokens, other.calls)
+        return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
+
+    def to_json(self) -> dict[str, int | None]:
+        return {"tokens": self.tokens, "calls": self.calls}
+
+
+@dataclass(frozen=True)
 class Score:
     """One judged rollout: `hard` and `soft` in [0, 1] when scored, None otherwise.
 
     `reason` is the scorer's short word on why (`correct`, `wrong`, `empty`, `truncated`,
     `too_long`, `refused`, ...); for a missing outcome it is the infrastructure's.
+    `cost` is what the agent used, where the run counts it.
     """
 
     outcome: Outcome
     hard: float | None = None
     soft: float | None = None
     reason: str = ""
+    cost: Cost | None = None
 
     def __post_init__(self) -> None:
         values = (self.hard, self.soft)
@@ -141,4 +172,7 @@ def mean_score(scores: Sequence[Score]) -> Score:
         return scores[0]
     hard, soft = mean(score.hard for score in present), mean(score.soft for score in present)
     assert hard is not None
-    return Score.scored(hard, soft, f"mean of {len(present)}")
+    counted = any(score.cost is not None for score in present)
+    # Of a repeat that is missing nobody knows what it used: then neither of the sum.
+    cost = Cost.total(score.cost for score in scores) if counted else None
+    return replace(Score.scored(hard, soft, f"mean of {len(present)}"), cost=cost)

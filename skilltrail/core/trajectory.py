@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from skilltrail.core.score import Cost
 from skilltrail.core.served import Served
 
 # How a rollout ended without an answer: the agent's own outcome, a score of 0 with that reason.
@@ -91,3 +92,15 @@ class Trajectory:
             usage=data["usage"],
             extra=data["extra"],
         )
+
+
+def calls_of(trajectory: Trajectory | None) -> int:
+    """Return how many target calls a rollout counts: one a turn, at least one."""
+    return 1 if trajectory is None else max(1, len(trajectory.turns))
+
+
+def cost_of(trajectory: Trajectory) -> Cost:
+    """Return what a rollout used; tokens are known where both kinds were told."""
+    usage = trajectory.usage
+    told = [usage[kind] for kind in ("input", "output") if kind in usage]
+    return Cost(sum(told) if len(told) == 2 else None, calls_of(trajectory))

@@ -14,7 +14,7 @@ from contextlib import aclosing
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import Item
-from skilltrail.core.trajectory import Trajectory
+from skilltrail.core.trajectory import calls_of
 from skilltrail.method.rollout import Rollout, Rollouts
 
 
@@ -77,8 +77,3 @@ class LimitedRollouts(Rollouts):
 def limited(rollouts: Rollouts, most: int) -> Rollouts:
     """Return `rollouts` with a limit; 0 is none."""
     return LimitedRollouts(rollouts, most) if most else rollouts
-
-
-def calls_of(trajectory: Trajectory | None) -> int:
-    """Return how many target calls a rollout counts: one a turn, at least one."""
-    return 1 if trajectory is None else max(1, len(trajectory.turns))

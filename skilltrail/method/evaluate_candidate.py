@@ -18,7 +18,7 @@ from skilltrail.core.score import Score, mean_score
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import Scores
-from skilltrail.method.gate import ORDER, Gate, GateRule, gate_order, recorded
+from skilltrail.method.gate import ORDER, Gate, GateRule, gate_order, on_cost, recorded
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.method.update import Built
@@ -117,29 +117,29 @@ def by_task_type(selection: Sequence[Item], ids: Sequence[str]) -> dict[str, int
 
 
 def moves_best(
-    rule: GateRule, best: Mapping[str, Score], candidate: Mapping[str, Score], *, shorter: bool
+    rule: GateRule, best: Mapping[str, Score], candidate: Mapping[str, Score], *, cheaper: bool
 ) -> bool:
     """Return whether an accepted candidate is the best skill from here on.
 
     Args:
         best, candidate: full scores by item of the best skill so far and of the candidate.
-        shorter: the candidate has fewer tokens than the skill it replaces. At an equal score
-            cost is what speaks for it, and what was accepted is what is delivered.
+        cheaper: the candidate costs less than the skill it replaces (`on_cost`). At an equal
+            score that speaks for it, and what was accepted is what is delivered.
     """
     pairs = [
         (rule.value(best[id]), rule.value(candidate[id])) for id in candidate if id in best
     ]
     gains = [after - now for now, after in pairs if now is not None and after is not None]
     gain = sum(gains, Fraction(0))
-    return bool(gains) and (gain > 0 or (gain == 0 and shorter))
+    return bool(gains) and (gain > 0 or (gain == 0 and cheaper))
 
 
 def record_version(run: Run, state: State, built: Built, judged: Event) -> None:
     """Record an accepted candidate as the next version; its scores are in the state."""
     candidate, gate = built.candidate, judged.data
-    # A minibatch lets a candidate into a pool; only its scores move the best.
-    shorter = "split" not in gate and gate["tokens_after"] < gate["tokens_before"]
-    best = moves_best(run.gate_rule, state.best_scores, state.candidate_scores, shorter=shorter)
+    best = moves_best(
+        run.gate_rule, state.best_scores, state.candidate_scores, cheaper=on_cost(gate)
+    )
     assert state.version is not None
     run.history.append(
         "skill.versioned",

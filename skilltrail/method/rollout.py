@@ -17,7 +17,7 @@ from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score, mean
 from skilltrail.core.served import served_by
-from skilltrail.core.trajectory import Trajectory
+from skilltrail.core.trajectory import Trajectory, cost_of
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.making import Here, Maker
 from skilltrail.method.scoring import Scorer
@@ -56,9 +56,11 @@ class Rollout:
         """Return the row that `rollouts.scored` records."""
         repeat = {} if self.repeat is None else {"repeat": self.repeat}
         judged = {} if self.judgement is None else {"judgement": self.judgement}
+        cost = {} if self.score.cost is None else {"cost": self.score.cost.to_json()}
         return (
             repeat
             | judged
+            | cost
             | {
                 "item": self.item.id,
                 "outcome": self.score.outcome.value,
@@ -93,6 +95,7 @@ class Rollouts:
         judge: who scores what no rule can; None = nobody.
         maker: who makes what is not recorded; None = this process.
         shared: where facts are looked for before a phase and sent after it; None = nowhere.
+        costs: tell of each rollout what the agent used.
     """
 
     def __init__(
@@ -107,7 +110,9 @@ class Rollouts:
         judge: Judge | None = None,
         maker: Maker | None = None,
         shared: Shared | None = None,
+        costs: bool = False,
     ) -> None:
+        self.costs = costs
         self.env, self.target, self.store, self.counter = env, target, store, counter
         self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
         self._last: tuple[Item | None, str, int, str] = (None, "", 0, "")
@@ -242,6 +247,8 @@ class Rollouts:
             reason = f"{error.asked}: {error.found}"
             await self.store.put("gap", gap, {"reason": reason})
             return Rollout(item, key, Score.missing(reason), None, told)
+        if self.costs:
+            score = replace(score, cost=cost_of(trajectory))
         judgement = self.scorer.judgement(item, trajectory)
         return Rollout(item, key, score, trajectory, told, judgement)
 

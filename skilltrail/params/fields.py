@@ -24,7 +24,7 @@ NO_DATA = "data/none"
 
 SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
 UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
-GATE_RULES = ("strict", "paired", "no_regression")
+GATE_RULES = ("strict", "paired", "no_regression", "pareto")
 METRICS = ("hard", "soft", "mixed")
 
 
@@ -92,7 +92,9 @@ class Gate:
         read_when=("gate.rule", ("no_regression",)),
     )
     prefer_shorter: bool = knob(
-        True, "Accept an equal mean with fewer tokens; the best skill moves with it."
+        True,
+        "Accept an equal mean with fewer tokens; the best skill moves with it.",
+        read_when=("gate.rule", ("strict", "paired", "no_regression")),
     )
     min_coverage: float = knob(
         1.0,

@@ -28,6 +28,7 @@ from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
+from skilltrail.report.costs import cost_chart, priced
 from skilltrail.report.tables import held_out_values
 from skilltrail.skill.risks import risks_told, risky_lines
 
@@ -105,6 +106,7 @@ def first_screen(
         "charts": {
             "curve": _three(points, start, strips=False),
             "run": _three(points, start, strips=True),
+            "cost": _against_cost(training),
         },
         "legend": _legend(LEGEND),
         "legend_all": _legend(
@@ -176,6 +178,11 @@ def _three(points: Sequence[Mapping[str, Any]], start: float | None, *, strips: 
         for name, width in WIDTHS.items()
     )
     return Markup("".join(drawn))
+
+
+def _against_cost(training: Sequence[Event]) -> Markup | None:
+    points = priced(training)
+    return Markup(cost_chart(points)) if points else None
 
 
 def _legend(entries: Mapping[str, str]) -> Markup:

@@ -16,6 +16,7 @@ from skilltrail.core.served import Served, in_words, served_by
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.rollout import Rollouts
+from skilltrail.method.run import gate_rule
 from skilltrail.models.client.prices import cost_usd, price_of
 from skilltrail.models.environ import redactor
 from skilltrail.models.judge import Judge, read_rubric
@@ -89,6 +90,7 @@ class Session:
             judge=self.judge,
             maker=made_by,
             shared=self.shared,
+            costs=gate_rule(self.params).counts_cost,
         )
 
     @property

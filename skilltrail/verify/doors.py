@@ -17,7 +17,7 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.calls import limited
 from skilltrail.method.rollout import Rollouts
-from skilltrail.method.run import History, Run
+from skilltrail.method.run import History, Run, gate_rule
 from skilltrail.models.client.identity import abilities_of, identity_of, style_of
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.models.judge import Judge, read_rubric
@@ -124,6 +124,7 @@ def rollouts_of(
         gaps=gaps,
         min_coverage=e.params.gate.min_coverage,
         judge=judge_of(e),
+        costs=gate_rule(e.params).counts_cost,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
-from skilltrail.core.trajectory import Trajectory
+from skilltrail.core.trajectory import Trajectory, cost_of
 from skilltrail.envs.protocol import case_of
 from skilltrail.envs.scoring import by_rule
 from skilltrail.history.log.events import Event
@@ -24,7 +24,7 @@ from skilltrail.verify.doors import RefusingModel, gaps_of
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import BROKEN, Fault, Level
 
-SCORED = ("hard", "soft", "reason", "judgement")
+SCORED = ("hard", "soft", "reason", "judgement", "cost")
 
 
 class Rows:
@@ -110,6 +110,8 @@ class Rows:
         if fact["skill"] != event.data["skill"]:
             return [_of(event, "skill", row, fact["skill"], event.data["skill"])]
         right = self._right(row, fact, judged, item)
+        if "cost" in row:
+            right["cost"] = cost_of(Trajectory.from_json(fact["trajectory"])).to_json()
         return [
             _of(event, name, row, row.get(name), right.get(name))
             for name in SCORED

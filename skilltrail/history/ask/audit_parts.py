@@ -159,6 +159,7 @@ def judgement_of(story: RunLog, trial: CandidateEvents, gate: Event) -> Judgemen
         forced=data["forced"],
         saved=data["saved"],
         reason=data["reason"],
+        cost=data.get("cost"),
     )
 
 

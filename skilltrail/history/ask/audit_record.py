@@ -123,6 +123,7 @@ class Judgement:
     forced: bool
     saved: int
     reason: str
+    cost: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

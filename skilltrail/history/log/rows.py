@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from skilltrail.core.score import Outcome, Score, mean_score
+from skilltrail.core.score import Cost, Outcome, Score, mean_score
 
 Row = Mapping[str, Any]
 
@@ -32,4 +33,6 @@ def score_of(row: Row) -> Score:
         return Score(outcome, reason=row["reason"])
     if hard is None or soft is None:
         return Score.missing(row["reason"])
-    return Score.scored(hard, soft, row["reason"])
+    cost = row.get("cost")
+    score = Score.scored(hard, soft, row["reason"])
+    return score if cost is None else replace(score, cost=Cost(**cost))

@@ -157,12 +157,22 @@ def _judged(data: Data, version: int | None) -> str:
     parts = [f"{after} {items}", f"+{won} −{lost}"]
     if data["statistic"] is not None:
         parts.append(f"p={data['statistic']['p']:.3g}")
+    if "cost" in data:
+        parts.append(costs(data["cost"]))
     if data["forced"]:
         parts.append("forced")
     name = ""
     if data["verdict"] == "accepted" and version is not None:
         name = f" v{version + 1}"
     return f"gate: {data['verdict']}{name} ({', '.join(parts)})"
+
+
+def costs(told: Data) -> str:
+    """Return what the agent used on the judged items, before and after."""
+    both = [told[side] for side in ("before", "after")]
+    tokens = ("?" if one["tokens"] is None else str(one["tokens"]) for one in both)
+    calls = (str(one["calls"]) for one in both)
+    return f"agent: {' → '.join(tokens)} tokens, {' → '.join(calls)} calls"
 
 
 def _versioned(data: Data, version: int | None) -> str:

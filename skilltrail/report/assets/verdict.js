@@ -13,7 +13,12 @@ function judgement(data, seq) {
     flips("up", "Up", data.flips.won),
     flips("down", "Down", data.flips.lost),
     el("p", { class: "note" }, `Tokens ${data.tokens_before} → ${data.tokens_after}.`),
+    ...(data.cost ? [el("p", { class: "note" }, `The agent used ${used(data.cost.before)} before, ${used(data.cost.after)} after.`)] : []),
   ];
+}
+
+function used({ tokens, calls }) {
+  return `${tokens === null ? "an unknown number of" : tokens} tokens in ${some(calls, "call")}`;
 }
 
 // The last rollouts of a skill on the selection split before an event.

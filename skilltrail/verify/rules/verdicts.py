@@ -18,6 +18,7 @@ from skilltrail.method.gate import (
     Verdict,
     gate_order,
     judge_all,
+    on_cost,
     recorded,
 )
 from skilltrail.skill.apply import TAG as APPLY
@@ -124,11 +125,11 @@ def check_version(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
             rule_of(gate),
             state.best_scores,
             state.candidate_scores,
-            shorter="split" not in gate and gate["tokens_after"] < gate["tokens_before"],
+            cheaper=on_cost(gate),
         )
         # Before cost could move best, an acceptance at an equal score left it where it was.
-        on_cost = best and gate["after"] == gate["before"] and not data["best"]
-        if not on_cost or tags.knows(SCORE_ALONE):
+        at_a_tie = best and gate["after"] == gate["before"] and not data["best"]
+        if not at_a_tie or tags.knows(SCORE_ALONE):
             yield from differing(event, {"best": best})
 
 

@@ -11,7 +11,7 @@ from skilltrail.cli.options import JSON
 from skilltrail.core.score import Score
 from skilltrail.data.splits import read_split
 from skilltrail.method.gate import judge_all
-from skilltrail.method.noise import COMPARISONS, false_accept_rate
+from skilltrail.method.gate.noise import COMPARISONS, false_accept_rate
 from skilltrail.method.run import gate_rule
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json

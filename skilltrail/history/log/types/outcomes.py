@@ -10,6 +10,7 @@ from msgspec import Meta
 from skilltrail.history.log.types.parts import (
     Agent,
     Batch,
+    Costs,
     Count,
     Coverage,
     Digest,
@@ -157,6 +158,7 @@ class GateJudged(Part, frozen=True, kw_only=True):
     reason: str
     tokens_before: Count
     tokens_after: Count
+    cost: Annotated[Costs, says("rule pareto")] | None = None
 
 
 class SkillVersioned(Part, frozen=True, kw_only=True):

@@ -135,6 +135,20 @@ class Sample(Part, frozen=True, kw_only=True):
     size: Count
 
 
+class CostOf(Part, frozen=True, kw_only=True):
+    """What the agent used."""
+
+    tokens: Annotated[Count, says("input and output; null where a provider did not say")] | None
+    calls: Annotated[Count, says("model calls")]
+
+
+class Costs(Part, frozen=True, kw_only=True):
+    """What the agent used on the judged items."""
+
+    before: Annotated[CostOf, says("under the current skill")]
+    after: Annotated[CostOf, says("under the candidate")]
+
+
 class RowScored(Part, frozen=True, kw_only=True):
     """One rollout with its score."""
 
@@ -154,6 +168,9 @@ class RowScored(Part, frozen=True, kw_only=True):
             ),
         ]
         | None
+    ) = None
+    cost: (
+        Annotated[CostOf, says("what the agent used; only where the rule counts it")] | None
     ) = None
 
 

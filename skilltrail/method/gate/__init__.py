@@ -1,17 +1,12 @@
 """The gate: is the candidate better than the current skill on the selection split?
 
-Everything here is a pure function of per-item scores. Rules (tag in each verdict):
-
-    strict         mean strictly higher; equal mean and fewer tokens = accepted as `shorter`
-    paired         mean higher and an exact one-sided sign-flip test at `alpha`, else indecisive
-    no_regression  mean higher and no item lower by more than `tolerance`
-    none           accepted whatever the scores (`use_gate: false`), marked forced
+Everything here is a pure function of per-item scores, by a rule (`method.gate.rule`).
 
 Candidates are judged item by item in a fixed order and evaluation stops as soon as no remainder
 could change the verdict from rejected. This departs from SkillOpt, which always evaluates all.
 
 The best skill is the last accepted one that scored higher than the best before it, or as high
-in fewer tokens than the skill it replaced (`evaluate_candidate.moves_best`), under every rule.
+at a lower cost than the skill it replaced (`evaluate_candidate.moves_best`), under every rule.
 Verdict, means and best rest on the same pairs: items scored under both skills.
 """
 
@@ -19,141 +14,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
-from typing import Any
 
-from skilltrail.core.score import Score, exact, exact_mean, metric
+from skilltrail.core.score import Cost, Score, exact
 from skilltrail.core.stats import sign_flip_p
+from skilltrail.method.gate.rule import (
+    ORDER,
+    RULES,
+    GateRule,
+    Verdict,
+    gate_order,
+    on_cost,
+    recorded,
+)
 
-RULES = ("strict", "paired", "no_regression", "none")
-ORDER = "gate_order/1"
-
-
-@dataclass(frozen=True)
-class GateRule:
-    """The gate's settings; `metric` is hard, soft or mixed.
-
-    Attributes:
-        min_items: fewer pairs than this are never decided on.
-        min_coverage: least share of items scored under both skills.
-    """
-
-    rule: str = "strict"
-    metric: str = "hard"
-    mixed_weight: float = 0.5
-    alpha: float = 0.05
-    tolerance: float = 0.0
-    prefer_shorter: bool = True
-    min_items: int = 2
-    min_coverage: float = 1.0
-
-    def value(self, score: Score) -> Fraction | None:
-        """Return the gate metric of one score, or None when it is missing."""
-        return metric(score, self.metric, self.mixed_weight)
-
-    def mean(self, scores: Mapping[str, Score]) -> Fraction | None:
-        """Return the mean of the gate metric over the scored items, None of none."""
-        return exact_mean(map(self.value, scores.values()))
-
-    def consumed(self) -> dict[str, object]:
-        """Return the settings that this rule reads: what the verdict's event records."""
-        data: dict[str, object] = {"metric": self.metric}
-        if self.metric == "mixed":
-            data["mixed_weight"] = float(self.mixed_weight)
-        if self.rule == "none":
-            return data
-        if self.rule == "paired":
-            data["alpha"] = float(self.alpha)
-        if self.rule == "no_regression":
-            data["tolerance"] = float(self.tolerance)
-        return data | {
-            "prefer_shorter": self.prefer_shorter,
-            "min_items": self.min_items,
-            "min_coverage": float(self.min_coverage),
-        }
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The gate's word on one candidate.
-
-    Attributes:
-        verdict: accepted, rejected or indecisive.
-        before: mean of the current skill over the items that can be compared.
-        after: mean of the candidate over them; None when evaluation stopped early.
-        after_max: then the highest mean that it could still have reached; else None.
-        compared: how many items those are: scored under both skills, or not yet judged.
-        judged: ids of the items that were looked at, in order.
-        won, lost: of those, the items that went up or down.
-        p: of the sign-flip test (rule `paired`), else None.
-        saved: rollouts that early stopping made unnecessary.
-    """
-
-    verdict: str
-    reason: str
-    before: float | None
-    after: float | None
-    after_max: float | None
-    compared: int
-    judged: tuple[str, ...]
-    won: tuple[str, ...]
-    lost: tuple[str, ...]
-    p: float | None
-    saved: int
-    forced: bool = False
-
-
-def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
-    """Return the fields of `gate.judged` that follow from a verdict on `total` items."""
-    counts = {"wins": len(verdict.won), "losses": len(verdict.lost)}
-    statistic = {"name": "sign_flip/1", "p": verdict.p, **counts}
-    return {
-        "before": verdict.before,
-        "after": verdict.after,
-        "after_max": verdict.after_max,
-        **({"compared": verdict.compared} if verdict.compared < total else {}),
-        "judged": len(verdict.judged),
-        "total": total,
-        "flips": {"won": list(verdict.won), "lost": list(verdict.lost)},
-        "statistic": None if verdict.p is None else statistic,
-        "verdict": verdict.verdict,
-        "forced": verdict.forced,
-        "saved": verdict.saved,
-        "reason": verdict.reason,
-    }
-
-
-def gate_order(
-    selection: Sequence[str],
-    current: Mapping[str, Score],
-    rule: GateRule,
-    shortfall: Mapping[str, Fraction] = MappingProxyType({}),
-) -> list[str]:
-    """Return the ids of the selection split in the order in which a candidate is judged.
-
-    `strict` and `paired` look first where the current skill scores lowest: a candidate that
-    does not win there cannot win at all. `no_regression` looks first where it scores highest,
-    since one clear loss decides. Ties go to the more fragile item, and then to the split's own
-    order.
-
-    Args:
-        shortfall: by item, what its hard scores lacked to 1, summed over all earlier
-            evaluations on this split; items not named lacked nothing.
-    """
-    if rule.rule == "none":
-        return list(selection)
-    sign = -1 if rule.rule == "no_regression" else 1
-    values = {id: rule.value(current[id]) for id in selection}
-
-    def rank(id: str) -> tuple[float, Fraction, float, Fraction]:
-        # Floats never part two fractions wrongly, and are compared in no time.
-        found, lost = values[id], -shortfall.get(id, Fraction(0))
-        value = Fraction(0) if found is None else sign * found
-        return float(value), value, float(lost), lost
-
-    return sorted(selection, key=rank)
+__all__ = [
+    "ORDER",
+    "RULES",
+    "Gate",
+    "GateRule",
+    "Verdict",
+    "gate_order",
+    "judge_all",
+    "on_cost",
+    "recorded",
+]
 
 
 class Gate:
@@ -170,7 +55,8 @@ class Gate:
     ) -> None:
         self.rule = rule
         self.order = list(order)
-        self.shorter = rule.prefer_shorter and tokens_after < tokens_before
+        shorter = rule.prefer_shorter and tokens_after < tokens_before
+        self._shorter = shorter and not rule.counts_cost
         self._before = {id: rule.value(current[id]) for id in order}
         self._open = {id: value for id, value in self._before.items() if value is not None}
         # The gain if all items not yet judged came out perfect.
@@ -206,7 +92,21 @@ class Gate:
             return False
         if rule.rule == "no_regression" and self._regressed():
             return True
-        return self._most < 0 or (self._most == 0 and not self.shorter)
+        return self._most < 0 or (self._most == 0 and not self._wins_ties())
+
+    def _wins_ties(self) -> bool:
+        """True while an equal mean may still be accepted for what the candidate costs."""
+        if not self.rule.counts_cost:
+            return self._shorter
+        pairs = [(self._current[id].cost, self._judged[id].cost) for id, _ in self._pairs]
+        if any(one is None or one.tokens is None for pair in pairs for one in pair):
+            return False
+        # The most that can be had: all that is left at no cost at all.
+        left = [self._current[id].cost for id in self._open if id not in self._judged]
+        if any(one is None or one.tokens is None for one in left):
+            return True
+        had = Cost.total([before for before, _ in pairs] + left)
+        return Cost.total([after for _, after in pairs]).cheaper_than(had)
 
     def _pairs_needed(self) -> int:
         return math.ceil(exact(self.rule.min_coverage) * len(self.order))
@@ -235,7 +135,17 @@ class Gate:
             p=p,
             saved=len(self.order) - len(self._judged),
             forced=self.rule.rule == "none",
+            costs=self._costs() if self.rule.counts_cost else None,
         )
+
+    def _costs(self) -> tuple[Cost, Cost]:
+        """Return what the agent used on the pairs, under either skill."""
+        ids = [id for id, _ in self._pairs]
+        before, after = (
+            Cost.total(scores[id].cost for id in ids)
+            for scores in (self._current, self._judged)
+        )
+        return before, after
 
     def _decide(self, stopped: bool) -> tuple[str, str, float | None]:
         rule = self.rule
@@ -253,8 +163,10 @@ class Gate:
         gain = self._gain()
         if gain < 0:
             return "rejected", "mean lower", None
-        if gain == 0 and self.shorter:
+        if gain == 0 and self._shorter:
             return "accepted", "shorter", None
+        if gain == 0 and self._wins_ties():
+            return "accepted", "mean equal at a lower cost", None
         if gain == 0:
             return "rejected", "mean equal" + self._coarse(), None
         if rule.rule != "paired":
