@@ -42,6 +42,8 @@ LOGS: dict[str, tuple[str, list[str]]] = {
     "8-rejected-before": ("fceb279030265e9f24e74eae2c5b2bbc5d61e875", []),
     "9-skill-folder": ("74c31d48a1c49bfa2051713f5b22b57b2efc4679", []),
     "10-phase": ("145482a22609519296acd184e8664bcd347a20ff", []),
+    "11-pareto": ("9f63e314f49aa7c0fa01baa1fd3cb7042d0a02c6", []),
+    "11-targets": ("f2e17546be6c3f106c00275d5ab96ff617589fb5", []),
 }
 
 

@@ -14,7 +14,7 @@ from null_store import NullStore
 from test_history_verify import Log, data_of, forged
 from test_method import WORDS, Whole, run_whole
 from test_rules_modes import run_rules
-from verify_project import says, write_project
+from verify_project import role, says, write_project
 from verify_world import verified
 
 from skilltrail.core.errors import FaultError
@@ -198,6 +198,7 @@ AXES: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     },
     "meta skill": {"off": {"meta_skill": {"enabled": False}}, "on": META},
     "judge": {"off": {}, "on": {"judged": True}},
+    "targets": {"one": {}, "two": {"several": True}},
     "proposals": {"help": {}, "stall": {"optimizer": "stubborn"}},
     "schedule": {
         "constant": {},
@@ -257,7 +258,7 @@ def test_the_array_is_small_and_holds_every_pair() -> None:
         ((a, x), (b, y)) for a, b in combinations(AXES, 2) for x in AXES[a] for y in AXES[b]
     ]
     assert {frozenset(pair) for pair in pairs} >= {frozenset(pair) for pair in wanted}
-    assert len(ROWS) <= 32
+    assert len(ROWS) <= 34
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: " ".join(row.values()))
@@ -268,6 +269,9 @@ def test_a_run_in_any_pair_of_modes_is_checked_whole_at_every_level(
     for axis, value in row.items():
         settings |= AXES[axis][value]
     judged = settings.pop("judged", False)
+    if settings.pop("several", False):
+        one, two = (role(server.url, "target", provider=name) for name in ("lab", "other"))
+        settings["targets"] = {"one": one | {"floor": 0.2}, "two": two | {"weight": 2}}
     optimizer = settings.pop("optimizer", "optimizer")
     write_project(tmp_path, server.url, settings, judged=judged, optimizer=optimizer)
     run_stages(tmp_path, monkeypatch)

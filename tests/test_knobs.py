@@ -28,7 +28,17 @@ BOOTSTRAP = {"method": "bootstrap"}
 GEPA = {"method": "gepa"}
 RANDOM = {"method": "random_search"}
 AWARE = {"skill_aware.enabled": True}
-ELSEWHERE = ("env", "envs", "skill", "data", "target", "optimizer", "judge", "evaluate")
+ELSEWHERE = (
+    "env",
+    "envs",
+    "skill",
+    "data",
+    "target",
+    "targets",
+    "optimizer",
+    "judge",
+    "evaluate",
+)
 
 # Another value of each knob, and what must be set besides for it to count.
 METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {

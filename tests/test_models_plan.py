@@ -10,9 +10,10 @@ import pytest
 from skilltrail.cli.commands.start.plan import measured_tokens
 from skilltrail.cli.forecast import PerCall, forecast
 from skilltrail.models.probe import probe
-from skilltrail.params.fields import Evaluate, Params
+from skilltrail.params.fields import Params
 from skilltrail.params.model_options import BudgetOptions, PriceOptions, RoleOptions
 from skilltrail.params.optimizing import Optimizer
+from skilltrail.params.sections import Evaluate
 from skilltrail.runtime.call_estimate import Size, call_ranges, steps_of
 from tests.fault_server import Fault, FaultServer
 from tests.role_options import KEYS, options_at

@@ -24,7 +24,8 @@ from skilltrail.core.item import SPLITS
 from skilltrail.data.freeze import SplitReport, look_at_items, split
 from skilltrail.data.splits import FOLDER, read_manifest, read_split
 from skilltrail.envs.textqa.env import TextQa, TextQaParams
-from skilltrail.params.fields import Data, Limit, Params
+from skilltrail.params.fields import Params
+from skilltrail.params.sections import Data, Limit
 
 TOY = Toy()
 SCHEMA = Path(__file__).resolve().parents[1] / "schemas" / "item.schema.json"

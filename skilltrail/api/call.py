@@ -113,11 +113,8 @@ async def aoptimize(
     **params: Any,
 ) -> Result:
     """The coroutine of `optimize`, with the same arguments."""
-    kept = None
-    if workspace is None:
-        kept = tempfile.TemporaryDirectory(prefix="skilltrail-")
-        workspace = kept.name
-    folder = Path(workspace).resolve()
+    kept = tempfile.TemporaryDirectory(prefix="skilltrail-") if workspace is None else None
+    folder = Path(str(workspace) if kept is None else kept.name).resolve()
     text = _skill_text(skill)
     values = {"lr": lr, "epochs": epochs, "seed": seed, **_flat(params)}
     values |= _roles(target, optimizer)

@@ -62,7 +62,7 @@ def run_checks(
         params = params_with(place.workspace, {} if changes is None else changes)
     except SkilltrailError as error:
         return [*checks, Check("params", FAULT, str(error), "Correct params.yaml")]
-    checks += [Check("params", OK, "params.yaml is valid"), model_check(params)]
+    checks += [Check("params", OK, "params.yaml is valid"), *model_checks(params)]
     checks += [seed_check(params, place.workspace), *judge_checks(params, place.workspace)]
     checks += software_checks(environment_of(params))
     checks += data_checks(params, place.workspace)
@@ -160,17 +160,18 @@ def store_check(place: Place) -> Check:
     return Check("store", OK, f"{place.state.name} can be written")
 
 
-def model_check(params: Params) -> Check:
-    """Check that the target's weights are there; other backends are probed by a call."""
-    if params.target.backend not in EMBEDDED_BACKENDS:
-        return Check(
-            "target", OK, f"backend {params.target.backend}, model {params.target.model}"
-        )
-    try:
-        weights = find_weights(params.target.model)
-    except SkilltrailError as error:
-        return Check("target", FAULT, str(error), "make setup")
-    return Check("target", OK, f"{params.target.model}, sha256 {weights.sha256[:12]}")
+def model_checks(params: Params) -> Iterator[Check]:
+    """Check that a target's weights are there; other backends are probed by a call."""
+    for role, options in params.target_roles.items():
+        if options.backend not in EMBEDDED_BACKENDS:
+            yield Check(role, OK, f"backend {options.backend}, model {options.model}")
+            continue
+        try:
+            weights = find_weights(options.model)
+        except SkilltrailError as error:
+            yield Check(role, FAULT, str(error), "make setup")
+        else:
+            yield Check(role, OK, f"{options.model}, sha256 {weights.sha256[:12]}")
 
 
 def seed_check(params: Params, workspace: Path) -> Check:

@@ -78,7 +78,7 @@ def roles_of(params: Params) -> dict[str, RoleOptions]:
     """Return the options of every role by its name, those of `evaluate.targets` included."""
     others = {transfer_role(name): role for name, role in params.evaluate.roles.items()}
     judge = {} if params.judge.backend == "none" else {"judge": params.judge}
-    return {"target": params.target, "optimizer": params.optimizer, **judge, **others}
+    return {**params.target_roles, "optimizer": params.optimizer, **judge, **others}
 
 
 def forecast(
@@ -165,7 +165,7 @@ def proposals_warning(calls: int, params: Params, size: Size) -> list[str]:
 
     One candidate needs the baseline, one batch of train rollouts and one gate.
     """
-    if params.method != "skillopt":
+    if params.method != "skillopt" or params.panel:
         return []
     gate = size.selection * params.gate.repeats
     batch = min(size.train, params.batch_size * params.accumulation)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skilltrail.core.canon import digest
+from skilltrail.core.targets import case_name
 
 FEEDBACK = "feedback"  # in `extra`: what a person says of the item, for analysts alone
 SPLITS = ("train", "selection", "test")
@@ -26,6 +27,7 @@ class Item:
         group: items that share a source share a group and stay in one split; None = alone.
         task_type: a label that scores are reported by; None = none.
         place: the file and line it was read from, for messages; no part of the item.
+        target: which of several targets does it, None where there is one; no part of it either.
     """
 
     id: str
@@ -35,6 +37,12 @@ class Item:
     task_type: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
     place: str = field(default="", compare=False)
+    target: str | None = field(default=None, compare=False)
+
+    @property
+    def case(self) -> str:
+        """Name of the item on its target."""
+        return case_name(self.id, self.target)
 
     @property
     def input_digest(self) -> str:

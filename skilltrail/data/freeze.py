@@ -19,7 +19,8 @@ from skilltrail.data.overlap import Overlap, overlap_counts, overlaps, refuse_ov
 from skilltrail.data.splits import manifest_of, write_splits
 from skilltrail.data.suspect import DataWarning, cut_contexts, warnings_for
 from skilltrail.envs.protocol import Environment
-from skilltrail.params.fields import Data, Params
+from skilltrail.params.fields import Params
+from skilltrail.params.sections import Data
 
 _FEW = 10  # selection items below which one item moves the gate's mean by more than a tenth
 

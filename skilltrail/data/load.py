@@ -3,7 +3,7 @@
 An id is a string from here on, so 1 and "1" are the same item and a duplicate; where no record
 of a file has one, ids are made from what the agent sees. The group that must not be torn apart
 is what `data.group_key` names, or else what the environment says, or else the record's own
-`group`. Items that break the contract (`envs.item_contract`) are set apart and told.
+`group`. Items that break the contract (`envs.contract.items`) are set apart and told.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skilltrail.data.find import Source, shown
 from skilltrail.data.read import read_records
 from skilltrail.data.record import Record
 from skilltrail.data.split_field import split_field
-from skilltrail.envs.item_contract import item_fault
+from skilltrail.envs.contract.items import item_fault
 from skilltrail.envs.kit.fields import declares_empty
 from skilltrail.envs.protocol import BrokenItem, Environment, ScoredBy, Where
 

@@ -145,7 +145,7 @@ class Environment(ABC):
         return 1
 
     def known_answers(self, item: Item) -> KnownAnswers:
-        """Return the answers that the contract of items is checked with (`item_contract`)."""
+        """Return the answers that the contract of items is checked with (`contract.items`)."""
         if self.needs_judge(item):
             return KnownAnswers(unchecked=ScoredBy.JUDGE)
         if self.scored_by is not ScoredBy.ANSWER:

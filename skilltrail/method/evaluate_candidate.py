@@ -10,11 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from fractions import Fraction
+from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score, mean_score
+from skilltrail.core.targets import case_gains, weighted_mean
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import Scores
@@ -45,28 +46,15 @@ async def evaluate_candidate(
     rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
     text, where = built.candidate.text, {"epoch": record.epoch, "step": record.step}
     skill, scores = (state.skill, state.scores) if against is None else against
-    order = gate_order([item.id for item in run.selection], scores, rule, state.shortfall)
+    order = gate_order([item.case for item in run.cases], scores, rule, state.shortfall)
     tokens = {"tokens_before": count_tokens(skill), "tokens_after": count_tokens(text)}
     gate = Gate(rule, order, scores, **tokens)
     rollouts = await _roll_out(run, gate, text)
     verdict = gate.verdict()
     run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
-    repeats = run.params.gate.repeats
-    judged = run.history.append(
-        "gate.judged",
-        {
-            **where,
-            "source": source,
-            "rule": f"{rule.rule}/1",
-            **rule.consumed(),
-            **({"repeats": repeats} if repeats > 1 else {}),
-            "current": text_digest(skill),
-            "candidate": text_digest(text),
-            "order": ORDER,
-            **recorded(verdict, len(run.selection)),
-            **tokens,
-        },
-    )
+    about = {"source": source, "current": text_digest(skill), "candidate": text_digest(text)}
+    about |= recorded(verdict, len(order)) | tokens
+    judged = run.history.append("gate.judged", where | rule_told(run, rule) | about)
     state = run.follow(state)
     if verdict.verdict == "accepted":
         record_version(run, state, built, judged)
@@ -76,18 +64,25 @@ async def evaluate_candidate(
         verdict=verdict.verdict,
         before=verdict.before,
         after=verdict.after,
-        won=by_task_type(run.selection, verdict.won),
-        lost=by_task_type(run.selection, verdict.lost),
+        won=by_task_type(run.cases, verdict.won),
+        lost=by_task_type(run.cases, verdict.lost),
         counts=dict(record.counts) | counts,
     )
 
 
+def rule_told(run: Run, rule: GateRule) -> dict[str, Any]:
+    """Return what a verdict says of the rule that it was made by."""
+    repeats = run.params.gate.repeats
+    told = {"rule": f"{rule.rule}/1", "order": ORDER, **rule.consumed()}
+    return told | ({"repeats": repeats} if repeats > 1 else {})
+
+
 async def _roll_out(run: Run, gate: Gate, text: str) -> list[Rollout]:
     """Return the candidate's rollouts in gate order, up to where the gate knows."""
-    by_id = {item.id: item for item in run.selection}
+    by_case = {item.case: item for item in run.cases}
     repeats = run.params.gate.repeats
     rollouts: list[Rollout] = []
-    stream = run.rollouts.in_order([by_id[id] for id in gate.order], text, repeats)
+    stream = run.rollouts.in_order([by_case[case] for case in gate.order], text, repeats)
     async with aclosing(stream):
         async for rollout in stream:
             if gate.rule.min_coverage == 1:
@@ -100,20 +95,20 @@ async def _roll_out(run: Run, gate: Gate, text: str) -> list[Rollout]:
     return rollouts
 
 
-def by_task_type(selection: Sequence[Item], ids: Sequence[str]) -> dict[str, int]:
-    """Return how many of `ids` each task type has.
+def by_task_type(cases: Sequence[Item], names: Sequence[str]) -> dict[str, int]:
+    """Return how many of the cases named each task type has.
 
     A type that fewer than `_LEAST_OF_TYPE` selection items have is counted under `other`: what
     an optimizer is told never gives away how one item fared.
     """
-    sizes = Counter(item.task_type for item in selection)
+    sizes = Counter({item.id: item.task_type for item in cases}.values())
     types = {
-        item.id: item.task_type
+        item.case: item.task_type
         if item.task_type is not None and sizes[item.task_type] >= _LEAST_OF_TYPE
         else "other"
-        for item in selection
+        for item in cases
     }
-    return dict(sorted(Counter(types[id] for id in ids).items()))
+    return dict(sorted(Counter(types[name] for name in names).items()))
 
 
 def moves_best(
@@ -126,12 +121,11 @@ def moves_best(
         cheaper: the candidate costs less than the skill it replaces (`on_cost`). At an equal
             score that speaks for it, and what was accepted is what is delivered.
     """
-    pairs = [
-        (rule.value(best[id]), rule.value(candidate[id])) for id in candidate if id in best
-    ]
-    gains = [after - now for now, after in pairs if now is not None and after is not None]
-    gain = sum(gains, Fraction(0))
-    return bool(gains) and (gain > 0 or (gain == 0 and cheaper))
+    before, after = (
+        {case: rule.value(score) for case, score in some.items()} for some in (best, candidate)
+    )
+    gain = weighted_mean(case_gains(before, after), rule.targets)
+    return gain is not None and (gain > 0 or (gain == 0 and cheaper))
 
 
 def record_version(run: Run, state: State, built: Built, judged: Event) -> None:

@@ -122,7 +122,7 @@ async def measure_seed(run: Run) -> State:
             "tokens": count_tokens(run.seed_skill),
         },
     )
-    rollouts = await run.rollouts.all(run.selection, run.seed_skill, run.params.gate.repeats)
+    rollouts = await run.rollouts.all(run.cases, run.seed_skill, run.params.gate.repeats)
     run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
     run.history.flush()
     return run.follow(State(rule=run.gate_rule))

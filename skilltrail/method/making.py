@@ -6,13 +6,16 @@ and recorded here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
+from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.scoring import rolled_out
+from skilltrail.models.panel import member_of
 from skilltrail.models.protocol import Model
 from skilltrail.models.served import NotingModel
 
@@ -45,7 +48,21 @@ class Here:
         return self.target.workers
 
     async def make(self, item: Item, skill: str) -> dict[str, Any]:
-        target = NotingModel(self.target)
+        target = NotingModel(member_of(self.target, item.target))
         trajectory = await rolled_out(self.env, item, skill, target)
         told = {"skill": text_digest(skill), "trajectory": trajectory.to_json()}
         return told | target.noted(trajectory)
+
+
+class Counter(Protocol):
+    """Counts rollouts as they finish (usage file, progress bar)."""
+
+    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None: ...
+
+
+class Shared(Protocol):
+    """Facts that other machines have; see `skilltrail.store.shared`."""
+
+    async def expect(self, keys: Iterable[str]) -> None: ...
+
+    async def share(self) -> None: ...

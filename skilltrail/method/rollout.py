@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import cycle
+from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import IncompleteError
@@ -19,7 +20,7 @@ from skilltrail.core.score import Outcome, Score, mean
 from skilltrail.core.served import served_by
 from skilltrail.core.trajectory import Trajectory, cost_of
 from skilltrail.envs.protocol import Environment
-from skilltrail.method.making import Here, Maker
+from skilltrail.method.making import Counter, Here, Maker, Shared
 from skilltrail.method.scoring import Scorer
 from skilltrail.models.errors import (
     GaveUp,
@@ -28,6 +29,7 @@ from skilltrail.models.errors import (
     UnseenRequest,
 )
 from skilltrail.models.judge import Judge
+from skilltrail.models.panel import member_of, members_of
 from skilltrail.models.protocol import Model
 from skilltrail.params.knob import result_values
 from skilltrail.store.protocol import Store, gap_key, rollout_key
@@ -54,42 +56,28 @@ class Rollout:
 
     def row(self) -> dict[str, Any]:
         """Return the row that `rollouts.scored` records."""
-        repeat = {} if self.repeat is None else {"repeat": self.repeat}
-        judged = {} if self.judgement is None else {"judgement": self.judgement}
-        cost = {} if self.score.cost is None else {"cost": self.score.cost.to_json()}
-        return (
-            repeat
-            | judged
-            | cost
-            | {
-                "item": self.item.id,
-                "outcome": self.score.outcome.value,
-                "hard": self.score.hard,
-                "soft": self.score.soft,
-                "reason": self.score.reason,
-                "key": self.key,
-            }
-        )
-
-
-class Counter(Protocol):
-    """Counts rollouts as they finish (usage file, progress bar)."""
-
-    def count(self, trajectory: Trajectory | None, *, reused: bool) -> None: ...
-
-
-class Shared(Protocol):
-    """Facts that other machines have; see `skilltrail.store.shared`."""
-
-    async def expect(self, keys: Iterable[str]) -> None: ...
-
-    async def share(self) -> None: ...
+        said = {
+            "repeat": self.repeat,
+            "target": self.item.target,
+            "judgement": self.judgement,
+            "cost": self.score.cost and self.score.cost.to_json(),
+        }
+        return {name: value for name, value in said.items() if value is not None} | {
+            "item": self.item.id,
+            "outcome": self.score.outcome.value,
+            "hard": self.score.hard,
+            "soft": self.score.soft,
+            "reason": self.score.reason,
+            "key": self.key,
+        }
 
 
 class Rollouts:
-    """Makes or recalls rollouts of one environment by one target.
+    """Makes or recalls rollouts of one environment by one target, or by several (a `Panel`):
+    each item then names its own.
 
     Args:
+        counter: counts rollouts; of several targets one each, by name.
         gaps: the run's name. When it may go on with missing items (`min_coverage` < 1), a
             gap is itself a fact of this run, so that reruns agree.
         judge: who scores what no rule can; None = nobody.
@@ -103,7 +91,7 @@ class Rollouts:
         env: Environment,
         target: Model,
         store: Store,
-        counter: Counter,
+        counter: Counter | Mapping[Any, Counter],
         *,
         gaps: str = "",
         min_coverage: float = 1.0,
@@ -113,7 +101,10 @@ class Rollouts:
         costs: bool = False,
     ) -> None:
         self.costs = costs
-        self.env, self.target, self.store, self.counter = env, target, store, counter
+        self.env, self.target, self.store = env, target, store
+        self._counters: Mapping[Any, Counter] = (
+            counter if isinstance(counter, Mapping) else {None: counter}
+        )
         self.min_coverage, self.scorer = min_coverage, Scorer(env, judge)
         self._last: tuple[Item | None, str, int, str] = (None, "", 0, "")
         self.maker = Here(env, target) if maker is None else maker
@@ -121,13 +112,26 @@ class Rollouts:
         self._gaps = gaps if min_coverage < 1 else None
         self._agent = [env.name, env.version, result_values(env.params, scorer=False)]
 
+    def cases(self, items: Sequence[Item]) -> list[Item]:
+        """Return the items, each on every target where there are several."""
+        names = members_of(self.target)
+        each = [replace(item, target=name) for item in items for name in names]
+        return each if names else list(items)
+
+    def in_turn(self, items: Sequence[Item]) -> list[Item]:
+        """Return the items, of several targets each on the next: a pass costs what one does."""
+        names = members_of(self.target)
+        pairs = zip(items, cycle(names), strict=False)
+        return [replace(i, target=name) for i, name in pairs] if names else list(items)
+
     def key(self, item: Item, skill: str, repeat: int = 0) -> str:
         before, of, told, key = self._last
         if before is item and of is skill and told == repeat:
             return key  # asked for twice of each: whether it is recorded, then what it is
-        shown = [self.target.style, sorted(self.target.abilities)]
+        model = member_of(self.target, item.target)
+        shown = [model.style, sorted(model.abilities)]
         key = rollout_key(
-            self._agent, item, text_digest(skill), dict(self.target.identity), shown, repeat
+            self._agent, item, text_digest(skill), dict(model.identity), shown, repeat
         )
         self._last = (item, skill, repeat, key)
         return key
@@ -152,7 +156,7 @@ class Rollouts:
         )
         raise IncompleteError(
             f"{len(missing)} of {len(rollouts)} rollouts got no reply{leave}, "
-            f"first item {missing[0].item.id!r}",
+            f"first item {missing[0].item.case!r}",
             missing[0].score.reason,
             "Nothing was scored 0 for it and everything paid for is kept: fix the cause and "
             "run the same command again. Where an item fails each time, gate.min_coverage "
@@ -164,8 +168,7 @@ class Rollouts:
     ) -> AsyncGenerator[Rollout, None]:
         """Yield rollouts in item order, the repeats of an item together.
 
-        `maker.workers` are in flight.
-
+        `maker.workers` are in flight, of several targets each as many as it has.
         When the caller stops early, what is in flight is finished into the store.
 
         Raises:
@@ -175,7 +178,7 @@ class Rollouts:
         self.scorer.require_judge(item for item, _ in todo)
         await self._expect(todo, skill)
         window: deque[asyncio.Task[Rollout]] = deque()
-        running: set[asyncio.Task[Rollout]] = set()
+        running: dict[asyncio.Task[Rollout], str | None] = {}
         # Told by each task once: `asyncio.wait` would look at all that run for each that ends.
         finished: asyncio.Queue[asyncio.Task[Rollout]] = asyncio.Queue()
         try:
@@ -186,21 +189,21 @@ class Rollouts:
                     item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     yield await self._one(item, skill, repeat, told)
-                while todo and len(running) < self.maker.workers:
+                while todo and self._has_room(todo[0][0], running.values()):
                     item, repeat = todo.popleft()
                     told = None if repeats == 1 else repeat
                     task = asyncio.create_task(self._one(item, skill, repeat, told))
                     task.add_done_callback(finished.put_nowait)
                     window.append(task)
-                    running.add(task)
+                    running[task] = item.target
                 if not window:
                     return
                 if window[0].done():
-                    running.discard(window[0])
+                    running.pop(window[0], None)
                     yield window.popleft().result()
                     continue
                 ended = await finished.get()
-                running.discard(ended)
+                running.pop(ended, None)
                 _raise_fatal(ended)
         except asyncio.CancelledError:
             for task in window:
@@ -215,6 +218,12 @@ class Rollouts:
         """Bring at once what others have recorded of these rollouts."""
         if self._shared is not None:
             await self._shared.expect({self.key(item, skill, n) for item, n in todo})
+
+    def _has_room(self, item: Item, running: Collection[str | None]) -> bool:
+        if item.target is None:
+            return len(running) < self.maker.workers
+        own = member_of(self.target, item.target)
+        return list(running).count(item.target) < own.workers
 
     def _recorded(self, item: Item, repeat: int, skill: str) -> bool:
         """Say whether this rollout and its judgement are in the store, or that this run goes
@@ -261,11 +270,11 @@ class Rollouts:
         except FATAL:
             raise
         except ModelError:
-            self.counter.count(None, reused=False)
+            self._counters[item.target].count(None, reused=False)
             raise
         trajectory = Trajectory.from_json(made.value["trajectory"])
         trajectory = replace(trajectory, served=tuple(served_by(made.value)))
-        self.counter.count(trajectory, reused=made.reused)
+        self._counters[item.target].count(trajectory, reused=made.reused)
         return trajectory
 
 

@@ -71,8 +71,13 @@ class Run:
             accumulation=self.params.accumulation,
         )
 
+    @property
+    def cases(self) -> list[Item]:
+        """The selection items, each on every target where there are several."""
+        return self.rollouts.cases(self.selection)
+
     def train_items(self, ids: tuple[str, ...]) -> list[Item]:
-        by_id = {item.id: item for item in self.train}
+        by_id = {item.id: item for item in self.rollouts.in_turn(self.train)}
         return [by_id[id] for id in ids]
 
     def follow(self, state: State) -> State:
@@ -156,6 +161,7 @@ def gate_rule(params: Params) -> GateRule:
         prefer_shorter=gate.prefer_shorter,
         min_items=gate.min_items,
         min_coverage=gate.min_coverage,
+        targets=params.targets_named,
     )
 
 

@@ -208,7 +208,9 @@ def rejected_before(run: Run, state: State, digest: str, source: str) -> int | N
     then, now = rule.mean(found.scores), rule.mean(state.scores)
     holds = now is not None and then is not None and now >= then
     same = found.current == state.digest
-    return found.event if same or (rule.rule == "strict" and holds) else None
+    # Of several targets another one may be what stands in the way; cost is no mean.
+    by_mean = rule.rule == "strict" and not rule.targets
+    return found.event if same or (by_mean and holds) else None
 
 
 def _patch_id(merged: Patch | None, notes: Edit | None) -> str:

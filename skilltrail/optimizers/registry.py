@@ -56,6 +56,7 @@ def context_of(role: OptimizerOptions) -> int:
 def llm_options(params: Params, env: str) -> LlmOptions:
     """Return what params tell a prompted optimizer, apart from its models."""
     role, reflect, aware = params.optimizer, params.reflect, params.skill_aware
+    target, *others = params.target_roles.values()
     return LlmOptions(
         minibatch_size=reflect.minibatch_size,
         success=reflect.success,
@@ -76,5 +77,5 @@ def llm_options(params: Params, env: str) -> LlmOptions:
         max_tokens=role.max_tokens,
         stages={stage: getattr(role.stages, stage) for stage in STAGES},
         judge_reasons=params.judge.show_reasons and params.judge.backend != "none",
-        setting=Setting(params.target, domain_of(env)),
+        setting=Setting(target, domain_of(env), tuple(others)),
     )

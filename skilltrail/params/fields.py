@@ -3,125 +3,29 @@
 The common knobs are flat, the rest lie in small sections. `KNOBS` in the docs relates them to
 the reference implementation's. Reading, checking and origins: `skilltrail.params.read`.
 
-To add a knob: one line here, one in `params.yaml`, one test that it changes something.
+To add a knob: one line here or in a section, one in `params.yaml`, one test that it changes
+something.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skilltrail.core.item import SPLITS
+from skilltrail.core.targets import Target
 from skilltrail.params.executor import EXECUTORS, RayOptions, StoreOptions
 from skilltrail.params.knob import derived, knob, operational
 from skilltrail.params.methods import METHODS, NEED_A_MODEL, Methods, Stop
-from skilltrail.params.model_options import BACKENDS, RoleOptions
+from skilltrail.params.model_options import RoleOptions, TargetOptions
 from skilltrail.params.optimizing import MetaSkill, Optimizer, Reflect, SkillAware, SlowUpdate
+from skilltrail.params.sections import NO_DATA, Data, Evaluate, Gate, JudgeOptions
 from skilltrail.params.skill import DEFAULT_SEED, Skill
 
-NO_DATA = "data/none"
-
+TARGET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 SCHEDULES = ("constant", "linear", "cosine", "autonomous", "none")
 UPDATE_MODES = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
-GATE_RULES = ("strict", "paired", "no_regression", "pareto")
-METRICS = ("hard", "soft", "mixed")
-
-
-@dataclass(frozen=True)
-class Limit:
-    train: int = operational(0, "Train items to use; 0 = all.", low=0)
-    selection: int = operational(0, "Selection items to use; 0 = all.", low=0)
-    test: int = operational(0, "Test items to use; 0 = all.", low=0)
-
-
-@dataclass(frozen=True)
-class Data:
-    """Where items come from. What a run keys on is the items themselves, not these."""
-
-    path: str = operational(
-        NO_DATA, f"A file of items to split by ratio; {NO_DATA} = not given (then data/<env>)."
-    )
-    split_dir: str = operational(
-        NO_DATA, f"A folder of ready-made splits; {NO_DATA} = not given."
-    )
-    ratio: str = operational("2:1:7", "train:selection:test, positive numbers.")
-    split_seed: int = operational(42, "Seed of the assignment to splits.", low=0)
-    group_key: str | None = operational(
-        None, "Field whose equal values stay in one split; null = none."
-    )
-    allow_overlap: bool = operational(False, "Let the same content stand in two splits.")
-    limit: Limit = field(default_factory=Limit)
-
-
-@dataclass(frozen=True)
-class JudgeOptions(RoleOptions):
-    """Who scores what no rule can; see docs/models/judge.md."""
-
-    backend: str = knob("none", "`none` = nobody.", choices=("none", *BACKENDS))
-    rubric: str = operational(
-        NO_DATA,
-        f"File that tells the judge what a good answer is; {NO_DATA} = not given. Its text is "
-        "part of fact keys.",
-    )
-    threshold: float = knob(1.0, "Least judged score that is a hard 1.", low=0, high=1)
-    show_reasons: bool = knob(
-        False, "Show analysts what the judge said of train rollouts; can be gamed."
-    )
-
-
-@dataclass(frozen=True)
-class Gate:
-    rule: str = knob("strict", "How a candidate is judged.", choices=GATE_RULES)
-    metric: str = knob("hard", "Which score is compared.", choices=METRICS)
-    mixed_weight: float = knob(
-        0.5, "Share of soft in `mixed`.", low=0, high=1, read_when=("gate.metric", ("mixed",))
-    )
-    alpha: float = knob(
-        0.05,
-        "Level of the sign-flip test.",
-        low=0,
-        high=1,
-        read_when=("gate.rule", ("paired",)),
-    )
-    tolerance: float = knob(
-        0.0,
-        "How far one item may fall.",
-        low=0,
-        high=1,
-        read_when=("gate.rule", ("no_regression",)),
-    )
-    prefer_shorter: bool = knob(
-        True,
-        "Accept an equal mean with fewer tokens; the best skill moves with it.",
-        read_when=("gate.rule", ("strict", "paired", "no_regression")),
-    )
-    min_coverage: float = knob(
-        1.0,
-        "Least share of items that must be scored; below 1 a run continues without them.",
-        low=0,
-        high=1,
-    )
-    repeats: int = knob(1, "Rollouts per selection item; their mean is its score.", low=1)
-    min_items: int = knob(2, "Fewest item pairs a verdict may rest on.", low=1)
-
-
-@dataclass(frozen=True)
-class Evaluate:
-    enabled: bool = operational(
-        True, "Open the test split after training; false keeps it sealed."
-    )
-    skills: tuple[str, ...] = operational(
-        (),
-        "Skills measured: FILE, RUN:vN, seed, best, last; the first is what others gain over. "
-        "None = seed, best and, where it differs, last.",
-    )
-    split: str = operational("test", "Items measured on.", choices=(*SPLITS, "all"))
-    targets: Mapping[str, Any] = operational(
-        {},
-        "Further targets by name, each with the keys of `target`: what carries over to them.",
-    )
-    roles: Mapping[str, RoleOptions] = derived(dict)
 
 
 @dataclass(frozen=True)
@@ -186,6 +90,10 @@ class Params:
     data: Data = field(default_factory=Data)
     reflect: Reflect = field(default_factory=Reflect)
     target: RoleOptions = field(default_factory=RoleOptions)
+    targets: Mapping[str, Any] = operational(
+        {},
+        "Several targets by name, in place of `target`: its keys, `weight` and `floor`.",
+    )
     optimizer: Optimizer = field(default_factory=Optimizer)
     judge: JudgeOptions = field(default_factory=JudgeOptions)
     gate: Gate = field(default_factory=Gate)
@@ -196,8 +104,21 @@ class Params:
     envs: Mapping[str, Any] = operational(
         {}, "Overrides by environment; only the chosen one's count."
     )
+    panel: Mapping[str, TargetOptions] = derived(dict)
     env_params: Any = derived(lambda: None)
     origins: Mapping[str, str] = derived(dict)
+
+    @property
+    def target_roles(self) -> Mapping[str, RoleOptions]:
+        """Options of the target, or of each of several, by what messages call the role."""
+        several = {f"targets.{name}": role for name, role in sorted(self.panel.items())}
+        return several if several else {"target": self.target}
+
+    @property
+    def targets_named(self) -> tuple[Target, ...]:
+        """Several targets with weights and floors, by name; () where there is one."""
+        panel = sorted(self.panel.items())
+        return tuple(Target(name, float(o.weight), float(o.floor)) for name, o in panel)
 
     @property
     def has_slow_update(self) -> bool:
@@ -233,6 +154,7 @@ def cross_faults(params: Params) -> list[tuple[str, str]]:
         faults.append(("method", message))
     if params.judge.backend != "none" and params.judge.rubric == NO_DATA:
         faults.append(("judge.rubric", "a judge needs one; name a file such as data/rubric.md"))
+    faults += _panel_faults(params)
     if not _is_ratio(params.data.ratio):
         found = params.data.ratio
         faults.append(
@@ -247,6 +169,26 @@ def cross_faults(params: Params) -> list[tuple[str, str]]:
         if not path.strip():
             default = DEFAULT_SEED if key == "skill.seed" else NO_DATA
             faults.append((key, f"may not be empty; write {default} for none given"))
+    return faults
+
+
+def _panel_faults(params: Params) -> list[tuple[str, str]]:
+    """Return what cannot go together with several targets."""
+    if not params.panel:
+        return []
+    faults = [
+        (f"targets.{name}", "a name has letters, digits, `.`, `_` and `-`, first a letter")
+        for name in params.panel
+        if not TARGET_NAME.fullmatch(name)
+    ]
+    if params.method != "skillopt":
+        message = f"{params.method} trains on one target; set method: skillopt, or take it out"
+        faults.append(("targets", message))
+    if params.executor != "local":
+        faults.append(("executor", "several targets are rolled out here; set executor: local"))
+    if params.evaluate.roles:
+        message = "says what carries over from one target; with `targets` each is measured"
+        faults.append(("evaluate.targets", f"{message}: take one of the two out"))
     return faults
 
 

@@ -224,6 +224,14 @@ class RoleOptions:
         _check_backend(role, self)
 
 
+@dataclass(frozen=True)
+class TargetOptions(RoleOptions):
+    """One of several targets."""
+
+    weight: float = knob(1.0, "Of its items in the run's score.", low=0.001)
+    floor: float = knob(0.0, "Mean that no accepted skill may bring it below.", low=0, high=1)
+
+
 def _refuse(key: str, found: str, remedy: str) -> NoReturn:
     raise ParamError(key, found, remedy)
 

@@ -20,7 +20,7 @@ from skilltrail.core.redact import redact
 from skilltrail.params.fields import Params, cross_faults
 from skilltrail.params.knob import Knob, found, knobs_of, result_values, value_at
 from skilltrail.params.methods import reads
-from skilltrail.params.model_options import RoleOptions
+from skilltrail.params.model_options import RoleOptions, TargetOptions
 from skilltrail.params.secrets import secret_faults
 from skilltrail.params.section import SectionReader, nearest
 from skilltrail.params.tree import Node, ParamFault, node_of, parse
@@ -104,6 +104,8 @@ def run_digest_params(params: Params) -> dict[str, Any]:
         for knob in knobs_of(Params)
         if knob.result_changing and is_read(knob, params)
     }
+    if params.panel:  # the rule is read under any gate then; who they are is in the target
+        values["gate.tolerance"] = params.gate.tolerance
     if params.env_params is not None:
         own = result_values(params.env_params)
         values |= {f"envs.{params.env}.{key}": value for key, value in own.items()}
@@ -132,6 +134,7 @@ def _params(
     params = dataclasses.replace(
         params,
         evaluate=dataclasses.replace(params.evaluate, roles=_targets(tree, reader)),
+        panel=_panel(tree, reader),
         env_params=_env_params(params.env, tree, environments, reader),
         origins=MappingProxyType(reader.origins),
     )
@@ -172,6 +175,15 @@ def _env_params(
     return reader.section(
         environments[env], tree.at("envs", env), f"envs.{env}.", f"envs.{env}"
     )
+
+
+def _panel(tree: Node, reader: SectionReader) -> Mapping[str, TargetOptions]:
+    """Return the roles in `targets`, each read as `target` is."""
+    given = tree.at("targets").value
+    return {
+        name: reader.section(TargetOptions, entry, f"targets.{name}.", FILE)
+        for name, entry in (given.items() if isinstance(given, dict) else ())
+    }
 
 
 def _targets(tree: Node, reader: SectionReader) -> Mapping[str, RoleOptions]:

@@ -63,6 +63,12 @@ def _priced(name: str, verdict: str, score: float | None, rows: Sequence[Row]) -
     return [Priced(name, verdict, score, total.tokens / len(costs), total.calls / len(costs))]
 
 
+def score_against_cost(training: Sequence[Event]) -> str:
+    """Return the chart of a run; "" where its gate did not count cost."""
+    points = priced(training)
+    return cost_chart(points) if points else ""
+
+
 def cost_chart(points: Sequence[Priced]) -> str:
     """Return the chart: tokens a rollout from left to right, the score upwards."""
     scores = [point.score for point in points]

@@ -90,7 +90,7 @@ def _events(events: Sequence[Event]) -> Iterator[Row]:
         yield {"event": event.seq, "type": event.type, "told": words, "data": data}
 
 
-_ROW = ("item", "repeat", "outcome", "hard", "soft", "reason", "key")
+_ROW = ("item", "target", "repeat", "outcome", "hard", "soft", "reason", "key")
 _VERSION = (
     "version", "epoch", "step", "best", "digest", "parent", "patch", "tokens", "lines_added",
     "lines_removed",

@@ -28,7 +28,7 @@ from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
-from skilltrail.report.costs import cost_chart, priced
+from skilltrail.report.costs import score_against_cost
 from skilltrail.report.tables import held_out_values
 from skilltrail.skill.risks import risks_told, risky_lines
 
@@ -106,7 +106,7 @@ def first_screen(
         "charts": {
             "curve": _three(points, start, strips=False),
             "run": _three(points, start, strips=True),
-            "cost": _against_cost(training),
+            "cost": Markup(score_against_cost(training)),
         },
         "legend": _legend(LEGEND),
         "legend_all": _legend(
@@ -180,11 +180,6 @@ def _three(points: Sequence[Mapping[str, Any]], start: float | None, *, strips: 
     return Markup("".join(drawn))
 
 
-def _against_cost(training: Sequence[Event]) -> Markup | None:
-    points = priced(training)
-    return Markup(cost_chart(points)) if points else None
-
-
 def _legend(entries: Mapping[str, str]) -> Markup:
     items = "".join(
         f'<li><span class="key {kind}"></span>{label}</li>' for kind, label in entries.items()
@@ -207,14 +202,16 @@ def _named_run(run: Mapping[str, Any], training: Sequence[Event]) -> str:
 
 def _told(run: Mapping[str, Any]) -> str:
     target = run["target"]
+    several = ", ".join(target.get("targets", ()))
     model = target.get("model", f"a {target.get('backend', 'frozen')} model")
+    model = f"several models ({several})" if several else model
     if "gguf" in target:  # known by its bytes alone
         named = target["gguf"] == EMBEDDED_SHA256
         model = EMBEDDED_NAME if named else f"a local model (GGUF {target['gguf'][:8]})"
     state = "" if run["finished"] else " The run is still going on."
     return (
-        f"A skill document for {model}, which itself stays frozen, trained on {run['train']} "
-        f"items and chosen on {run['selection']} others.{state}"
+        f"A skill document for {model}, which {'stay' if several else 'itself stays'} frozen, "
+        f"trained on {run['train']} items and chosen on {run['selection']} others.{state}"
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from skilltrail.core.score import Score, exact_mean, metric
 from skilltrail.core.stats import gain_interval
+from skilltrail.core.targets import Target, by_item, of_target, targets_in, weighted_mean
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import scores_of
@@ -45,9 +46,10 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
         name: finished[name]["digest"] for name in ("best", "last")
     }
     kind, chosen = gate_metric(training), scores_by_skill(training, "baseline", "selection")
-    test = _of(digests, scores_by_skill(evaluation, "test"))
+    test, several = _of(digests, scores_by_skill(evaluation, "test")), targets_of(training)
+    ends = _of({n: digests[n] for n in ("seed", "best")}, chosen)
     numbers: dict[str, Any] = {
-        "selection": _means(kind, _of({n: digests[n] for n in ("seed", "best")}, chosen)),
+        "selection": _means(kind, ends, several),
         "steps": finished["steps"],
         "accepted": finished["accepted"],
         "rejected": finished["rejected"],
@@ -56,7 +58,7 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     }
     if test:
         tag = next(e.data["interval"] for e in evaluation if e.type == "skill.evaluated")
-        numbers["test"] = _means(kind, test, tag) | _named(evaluation)
+        numbers["test"] = _means(kind, test, several, tag) | _named(evaluation)
     transfer = _transfer(evaluation)
     return numbers | ({"transfer": transfer} if transfer else {})
 
@@ -91,7 +93,8 @@ def held_out_values(
         "best": end.data["best"]["digest"],
     }
     scores = _of(ends, scores_by_skill(evaluation, "test"))
-    values = _shared(gate_metric(training), scores) if len(scores) == 2 else {}
+    kind, several = gate_metric(training), targets_of(training)
+    values = _shared(kind, scores, several) if len(scores) == 2 else {}
     return values if values.get("seed") else {}
 
 
@@ -121,7 +124,8 @@ def _named(evaluation: Sequence[Event]) -> dict[str, Any]:
 def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
     """Return one row per step, in the columns of `COLUMNS`; None where nothing was measured."""
     rows: list[dict[str, Any]] = []
-    row: dict[str, Any] = dict.fromkeys(COLUMNS)
+    columns = columns_of(training)
+    row: dict[str, Any] = dict.fromkeys(columns)
     best = baseline_mean(training)
     tokens = training[1].data["tokens"]
     for event in training:
@@ -134,6 +138,8 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
             row |= {"candidate_hard": data["mean_hard"], "candidate_soft": data["mean_soft"]}
         elif event.type == "gate.judged":
             row |= {"before": data["before"], "after": data["after"]}
+            for one in data.get("targets", ()):
+                row |= {f"{kind}_{one['target']}": one[kind] for kind in ("before", "after")}
             if data["after"] is None:  # the mean of a part of the items is no score
                 row |= {"candidate_hard": None, "candidate_soft": None}
         elif event.type == "skill.versioned":
@@ -154,8 +160,14 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
                     "version": data["version"],
                 }
             )
-            row = dict.fromkeys(COLUMNS)
+            row = dict.fromkeys(columns)
     return rows
+
+
+def columns_of(training: Sequence[Event]) -> tuple[str, ...]:
+    """Return the columns of the curve: of several targets their means beside the weighted."""
+    names = [target.name for target in targets_of(training)]
+    return COLUMNS + tuple(f"{kind}_{name}" for name in names for kind in ("before", "after"))
 
 
 def baseline_mean(training: Sequence[Event]) -> float | None:
@@ -163,17 +175,19 @@ def baseline_mean(training: Sequence[Event]) -> float | None:
     for event in training:
         if event.type == "rollouts.scored" and event.data["purpose"] == "baseline":
             kind = gate_metric(training)
-            return _mean(
-                metric(score, *kind) for score in scores_of(event.data["items"]).values()
-            )
+            scores = scores_of(event.data["items"])
+            values = {case: metric(score, *kind) for case, score in scores.items()}
+            mean = weighted_mean(values, targets_of(training))
+            return None if mean is None else float(mean)
     return None
 
 
 def tsv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as tab-separated text with a header; None is an empty cell."""
-    lines = ["\t".join(COLUMNS)]
+    columns = tuple(rows[0]) if rows else COLUMNS
+    lines = ["\t".join(columns)]
     for row in rows:
-        cells = ("" if row[name] is None else str(row[name]) for name in COLUMNS)
+        cells = ("" if row[name] is None else str(row[name]) for name in columns)
         lines.append("\t".join(cells))
     return "\n".join(lines) + "\n"
 
@@ -191,8 +205,16 @@ def _of(digests: Mapping[str, str], scores: Mapping[str, Scores]) -> dict[str, S
     return {name: scores[skill] for name, skill in digests.items() if skill in scores}
 
 
-def _shared(kind: Kind, scores: Mapping[str, Scores]) -> dict[str, list[Fraction]]:
-    """Return each skill's values over the items scored under the seed and the best skill."""
+def targets_of(training: Sequence[Event]) -> tuple[Target, ...]:
+    """Return the targets of a run with several."""
+    return targets_in(training[0].data.get("target", {})) if training else ()
+
+
+def _shared(
+    kind: Kind, scores: Mapping[str, Scores], several: Sequence[Target]
+) -> dict[str, list[Fraction]]:
+    """Return each skill's values over the items scored under the seed and the best skill; of
+    several targets an item's weighted mean."""
     ends = [scores[name] for name in ("seed", "best") if name in scores]
     items = [
         id
@@ -200,17 +222,32 @@ def _shared(kind: Kind, scores: Mapping[str, Scores]) -> dict[str, list[Fraction
         if all(id in some and metric(some[id], *kind) is not None for some in ends)
     ]
     return {
-        name: [v for id in items if id in of and (v := metric(of[id], *kind)) is not None]
+        name: [
+            value
+            for value in by_item(
+                {id: metric(of[id], *kind) for id in items if id in of}, several
+            ).values()
+            if value is not None
+        ]
         for name, of in scores.items()
     }
 
 
-def _means(kind: Kind, scores: Mapping[str, Scores], tag: str | None = None) -> dict[str, Any]:
+def _means(
+    kind: Kind,
+    scores: Mapping[str, Scores],
+    several: Sequence[Target],
+    tag: str | None = None,
+) -> dict[str, Any]:
     """Return each skill's means over `items` that are scored under seed and best skill, and
-    with `tag`, which names the interval, the gain between these two."""
+    with `tag`, which names the interval, the gain between these two; of several targets the
+    same on each too."""
     numbers: dict[str, Any] = {}
+    for target in several:
+        own = {name: of_target(some, target.name) for name, some in scores.items()}
+        numbers.setdefault("targets", {})[target.name] = _means(kind, own, (), tag)
     for suffix, one in (("", kind), *((f"_{name}", (name, 0.0)) for name in METRICS)):
-        values = _shared(one, scores)
+        values = _shared(one, scores, several)
         numbers["items"] = len(next(iter(values.values()), ()))
         for name, some in values.items():
             numbers[f"{name}{suffix}"] = _mean(some)

@@ -11,6 +11,7 @@ stop where those of the shipped reference run did (five gates, 204 of 300 rollou
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -67,12 +68,34 @@ def _rollouts(params: Params, size: Size) -> list[Calls]:
     """Return the rollouts of training by phase; together no more than `stop.calls`."""
     by_loop = params.method == "skillopt"
     rows = _of_the_loop(params, size) if by_loop else _of_a_rival(params, size)
+    if params.panel:
+        return _on_each(params, rows, size)
     left, capped = params.stop.calls, []
     for row in rows if left else ():
         ends = [min(count, left) for count in row[2:]]
         capped.append(Calls(row.phase, row.role, *ends))
         left -= ends[2]
     return capped if params.stop.calls else rows
+
+
+def _on_each(params: Params, rows: Sequence[Calls], size: Size) -> list[Calls]:
+    """Return the rows of several targets: each does all selection items, and train items in
+    turn. How `stop.calls` is shared among them, nobody knows before."""
+    several = len(params.panel)
+    limit = params.stop.calls if params.stop.calls else sum(row.most for row in rows) + 1
+    found = []
+    for row in rows:
+        ends = list(row[2:])
+        if row.phase in ("train rollouts", "comparison"):
+            both = 1 if row.phase == "train rollouts" else 2  # skills that do each item
+            share = params.epochs * both * math.ceil(size.train / several)
+            likely, most = math.ceil(row.likely / several), min(row.most, share)
+            ends = [row.fewest // several if row.fewest == size.train else 0, likely, most]
+        found += [
+            Calls(row.phase, role, *(min(count, limit) for count in ends))
+            for role in params.target_roles
+        ]
+    return found
 
 
 def _of_a_rival(params: Params, size: Size) -> list[Calls]:
@@ -129,12 +152,15 @@ def _evaluations(params: Params, size: Size) -> list[Calls]:
     named = len(asked.skills)
     # Seed, best and last may be one text, and best and last mostly are.
     low, likely, high = (min(named, 1), named, named) if named else (1, 2, 3)
-    at_home = Calls("evaluate", "target", low * fresh, likely * items, high * items)
+    at_home = [
+        Calls("evaluate", role, low * fresh, likely * items, high * items)
+        for role in params.target_roles
+    ]
     elsewhere = [
         Calls("evaluate", transfer_role(name), low * items, likely * items, high * items)
         for name in asked.roles
     ]
-    return [at_home, *elsewhere]
+    return [*at_home, *elsewhere]
 
 
 def transfer_role(name: str) -> str:

@@ -20,6 +20,7 @@ from skilltrail.method.run import gate_rule
 from skilltrail.models.client.prices import cost_usd, price_of
 from skilltrail.models.environ import redactor
 from skilltrail.models.judge import Judge, read_rubric
+from skilltrail.models.panel import Panel
 from skilltrail.models.protocol import Model, Reply
 from skilltrail.models.registry import key_env_of, open_model, warning_of
 from skilltrail.params.fields import Params
@@ -59,7 +60,7 @@ class Session:
 
     def rollouts(self, gaps: str = "") -> Rollouts:
         """Return the door to rollouts; `gaps` names the run, see `Rollouts`."""
-        return self._door(gaps, self.target, "target", self.params.target)
+        return self._door(gaps, self.target, self.params.target_roles)
 
     @asynccontextmanager
     async def rollouts_on(
@@ -73,18 +74,23 @@ class Session:
         role = transfer_role(name)
         target = open_model(role, options, account=self.accounts.of(role))
         try:
-            yield self._door(gaps, target, role, options)
+            yield self._door(gaps, target, {role: options})
         finally:
             await target.close()
 
-    def _door(self, gaps: str, target: Model, role: str, options: RoleOptions) -> Rollouts:
+    def _door(self, gaps: str, target: Model, roles: Mapping[str, RoleOptions]) -> Rollouts:
+        role, options = next(iter(roles.items()))
         cluster = self.cluster
         made_by = None if cluster is None else cluster.maker(self.env, role, options, target)
+        counters = [RolloutCounter(self, role, options) for role, options in roles.items()]
+        by_name: RolloutCounter | dict[str, RolloutCounter] = counters[0]
+        if isinstance(target, Panel):
+            by_name = dict(zip(target.members, counters, strict=True))
         return Rollouts(
             self.env,
             target,
             self.store,
-            RolloutCounter(self, role, options),
+            by_name,
             gaps=gaps,
             min_coverage=self.params.gate.min_coverage if gaps else 1.0,
             judge=self.judge,
@@ -161,9 +167,22 @@ class RolloutCounter:
         self.session.progress.rollout()
 
 
+def target_among(params: Params, models: Mapping[str, Model]) -> Model:
+    """Return the run's target, of several a panel of them."""
+    if not params.panel:
+        return models["target"]
+    members = {target.name: models[f"targets.{target.name}"] for target in params.targets_named}
+    return Panel(params.targets_named, members)
+
+
 def key_names(params: Params) -> list[str]:
     """Return the variables that hold the keys of this run's roles."""
-    roles = (params.target, params.optimizer, params.judge, *params.evaluate.roles.values())
+    roles = (
+        *params.target_roles.values(),
+        params.optimizer,
+        params.judge,
+        *params.evaluate.roles.values(),
+    )
     return [name for role in roles if (name := key_env_of(role)) is not None]
 
 
@@ -204,7 +223,7 @@ async def open_session(
     place, params, env = setup.place, setup.params, setup.env
     hidden = redactor(names=key_names(params))
     ops = Ops(place.state / "ops.jsonl", hidden.value)
-    roles = {"target": params.target, "optimizer": params.optimizer, "judge": params.judge}
+    roles = {**params.target_roles, "optimizer": params.optimizer, "judge": params.judge}
     for role, options in roles.items():
         if (warning := warning_of(role, options)) is not None:
             say(f"warning: {warning}")
@@ -218,15 +237,16 @@ async def open_session(
             cluster = held.enter_context(found)
         models: dict[str, Model] = {}
         try:
-            for role in ("target", "judge") if params.judge.backend != "none" else ("target",):
+            judged = ("judge",) if params.judge.backend != "none" else ()
+            for role in (*params.target_roles, *judged):
                 models[role] = open_model(
-                    role, getattr(params, role), records=records, account=accounts.of(role)
+                    role, roles[role], records=records, account=accounts.of(role)
                 )
             with Meter(place, section, apart=command) as meter:
                 progress.read(meter)
                 session = Session(
-                    place, params, env, models["target"], store, meter, ops, progress,
-                    models.get("judge"), accounts, cluster=cluster, shared=shared,
+                    place, params, env, target_among(params, models), store, meter, ops,
+                    progress, models.get("judge"), accounts, cluster=cluster, shared=shared,
                 )  # fmt: skip
                 yield session
                 session.tell_drift()

@@ -104,7 +104,7 @@ async def run_of(
     session.progress.expect(
         most_rollouts(endless, size),
         most=params.stop.calls,
-        gate_items=size.selection,
+        gate_items=size.selection * len(params.target_roles),
         repeats=params.gate.repeats,
     )
     account = session.accounts.of("optimizer")

@@ -21,10 +21,11 @@ from skilltrail.method.run import History, Run, gate_rule
 from skilltrail.models.client.identity import abilities_of, identity_of, style_of
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.models.judge import Judge, read_rubric
+from skilltrail.models.panel import Panel, models_in
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import open_model
 from skilltrail.optimizers.registry import open_optimizer
-from skilltrail.params.fields import seed_skill_path
+from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.model_options import EMBEDDED_BACKENDS, RoleOptions
 from skilltrail.runtime.evaluation import gaps_after
 from skilltrail.runtime.training import name_of, read_seed_skill
@@ -92,7 +93,7 @@ def run_of(evidence: Evidence, history: History, *, here: bool = False) -> Run:
         selection=tuple(_split(e, "selection")),
         seed_skill=read_seed_skill(e.place.workspace / seed_skill_path(params)),
         rollouts=limited(
-            rollouts_of(e, env, params.target, target, gaps_of(e)), params.stop.calls
+            rollouts_of(e, env, target_of(params, target), gaps_of(e)), params.stop.calls
         ),
         optimizer=open_optimizer(
             params,
@@ -110,22 +111,41 @@ def run_of(evidence: Evidence, history: History, *, here: bool = False) -> Run:
 def rollouts_of(
     evidence: Evidence,
     env: Environment,
-    options: RoleOptions,
-    identity: Mapping[str, Any] | None,
+    target: RefusingModel | Panel,
     gaps: str,
 ) -> Rollouts:
-    """Return the door to recorded rollouts on one target."""
+    """Return the door to recorded rollouts on a target."""
     e = evidence
+    count = Uncounted(e.tick)
     return Rollouts(
         env,
-        RefusingModel("target", options, identity),
+        target,
         e.facts,
-        Uncounted(e.tick),
+        dict.fromkeys(target.members, count) if isinstance(target, Panel) else count,
         gaps=gaps,
         min_coverage=e.params.gate.min_coverage,
         judge=judge_of(e),
         costs=gate_rule(e.params).counts_cost,
     )
+
+
+def target_of(params: Params, identity: Mapping[str, Any] | None) -> RefusingModel | Panel:
+    """Return the target that params name, or of several all of them, under the identities that
+    a log names; None = those that they have here.
+
+    Raises:
+        FaultError: the log knows a target not, or knows others.
+    """
+    if not params.panel:
+        return RefusingModel("target", params.target, identity)
+    known = None if identity is None else models_in(identity)
+    if known is not None and known.keys() != params.panel.keys():
+        raise FaultError("the targets", f"the log names {', '.join(known) or 'one'}, not these")
+    members = {
+        name: RefusingModel(f"targets.{name}", options, None if known is None else known[name])
+        for name, options in params.panel.items()
+    }
+    return Panel(params.targets_named, members)
 
 
 def labelled(env: Environment, version: str) -> Environment:

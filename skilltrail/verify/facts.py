@@ -28,7 +28,7 @@ from skilltrail.methods.registry import train
 from skilltrail.runtime.evaluation import items_of, measure
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.protocol import Fact
-from skilltrail.verify.doors import gaps_of, rollouts_of, run_of
+from skilltrail.verify.doors import gaps_of, rollouts_of, run_of, target_of
 from skilltrail.verify.evidence import OPENED, STARTED, Evidence
 from skilltrail.verify.rerun import ComparingRecorder, EventMismatch, skills_asked
 from skilltrail.verify.rescore import Rows
@@ -78,7 +78,7 @@ def opening(evidence: Evidence) -> Check | None:
         raise FaultError(report.name, "the log has no beginning")
     event = report.events[0]
     split, recorder = event.data["split"], ComparingRecorder([], e.training.last)
-    home = rollouts_of(e, e.env, e.params.target, None, gaps_of(e, evaluated=True))
+    home = rollouts_of(e, e.env, target_of(e.params, None), gaps_of(e, evaluated=True))
     items, rule = items_of(e.place.workspace, split), gate_rule(e.params)
     skills = skills_asked(e, event.data)
     check = _same_start(

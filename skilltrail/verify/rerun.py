@@ -17,7 +17,14 @@ from skilltrail.methods.registry import train
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.runtime.evaluation import items_of, measure, transfer
 from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
-from skilltrail.verify.doors import gaps_of, labelled, rollouts_of, run_of
+from skilltrail.verify.doors import (
+    RefusingModel,
+    gaps_of,
+    labelled,
+    rollouts_of,
+    run_of,
+    target_of,
+)
 from skilltrail.verify.evidence import Evidence
 from skilltrail.verify.result import BROKEN, Check, Fault, Level
 
@@ -107,7 +114,7 @@ async def _measured(
         gaps_of(e, evaluated=True),
     )
     skills, items = skills_asked(e, opened), items_of(e.place.workspace, split)
-    home = rollouts_of(e, env, e.params.target, opened["target"], gaps)
+    home = rollouts_of(e, env, target_of(e.params, opened["target"]), gaps)
     rolled = await measure(home, rule, items, skills, recorder, split, before)
     told = (event.data for event in events if event.type == "skill.transferred")
     models = {data["target"]: data["model"] for data in told}
@@ -115,7 +122,7 @@ async def _measured(
     if unknown := sorted(models.keys() - roles.keys()):
         raise FaultError(f"target {unknown[0]}", "params here do not know it")
     for name in roles if before is None else models:
-        there = rollouts_of(e, env, roles[name], models.get(name), gaps)
+        there = rollouts_of(e, env, RefusingModel(name, roles[name], models.get(name)), gaps)
         await transfer(name, there, rule, rolled, skills, recorder, split)
 
 

@@ -17,10 +17,12 @@ from skilltrail.envs.protocol import case_of
 from skilltrail.envs.scoring import by_rule
 from skilltrail.history.log.events import Event
 from skilltrail.models.judge import judges, score_of
+from skilltrail.models.panel import Panel
+from skilltrail.models.protocol import Model
 from skilltrail.params.knob import result_values
 from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.store.protocol import gap_key, rollout_key
-from skilltrail.verify.doors import RefusingModel, gaps_of
+from skilltrail.verify.doors import RefusingModel, gaps_of, target_of
 from skilltrail.verify.evidence import OPENED, Evidence
 from skilltrail.verify.result import BROKEN, Fault, Level
 
@@ -47,11 +49,14 @@ class Rows:
         rows, here = _rows(event), self._e.items
         self._items |= {r["item"]: here[r["digest"]] for r in rows if r["digest"] in here}
 
-    def target(self, event: Event, after: list[Event]) -> RefusingModel | None:
+    def target(self, event: Event, after: list[Event]) -> RefusingModel | Panel | None:
         """Return the model that rows were rolled out on; None where nobody knows it here."""
         e, name = self._e, event.data.get("target")
         if name is None:
-            return RefusingModel("target", e.params.target, e.start.data["target"])
+            try:
+                return target_of(e.params, e.start.data["target"])
+            except FaultError:
+                return None
         try:
             options = target_named(e.params, name)
         except UsageError:
@@ -60,7 +65,7 @@ class Rows:
         return None if model is None else RefusingModel(name, options, model)
 
     def check(
-        self, event: Event, row: Mapping[str, Any], target: RefusingModel | None
+        self, event: Event, row: Mapping[str, Any], target: RefusingModel | Panel | None
     ) -> str | list[Fault]:
         """Return the faults of a row, or why it cannot be checked."""
         if self._lost(event, row):
@@ -70,6 +75,17 @@ class Rows:
             return "items are not here as the log names them"
         if target is None:
             return "rollouts are on a target that params here do not know"
+        if isinstance(target, Panel):
+            name = row.get("target")
+            if name not in target.members:
+                return [_of(event, "target", row, name, "one of the run's targets")]
+            return self._keyed(event, row, item, target.members[name])
+        return self._keyed(event, row, item, target)
+
+    def _keyed(
+        self, event: Event, row: Mapping[str, Any], item: Item, target: Model
+    ) -> str | list[Fault]:
+        """Return the faults of a row on one model."""
         shown = [target.style, sorted(target.abilities)]
         key = rollout_key(
             self._agent, item, event.data["skill"], dict(target.identity), shown,

@@ -22,7 +22,7 @@ from skilltrail.envs.contract.fakes import (
     run_and_asked,
     useful_models,
 )
-from skilltrail.envs.item_contract import item_fault
+from skilltrail.envs.contract.items import item_fault
 from skilltrail.envs.protocol import Environment, case_of
 from skilltrail.envs.scoring import by_rule, metric_means
 from skilltrail.models.errors import ModelError, Transient

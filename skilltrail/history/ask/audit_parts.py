@@ -160,6 +160,7 @@ def judgement_of(story: RunLog, trial: CandidateEvents, gate: Event) -> Judgemen
         saved=data["saved"],
         reason=data["reason"],
         cost=data.get("cost"),
+        targets=tuple(data.get("targets", ())),
     )
 
 

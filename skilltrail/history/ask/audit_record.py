@@ -124,6 +124,7 @@ class Judgement:
     saved: int
     reason: str
     cost: Mapping[str, Any] | None = None
+    targets: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)

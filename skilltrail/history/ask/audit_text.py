@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from skilltrail.core.hidden import spelled_block
 from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin, Tried
 from skilltrail.history.ask.line_history import Attempt, LineHistory
-from skilltrail.history.log.words import costs, count, in_terms, score, visible
+from skilltrail.history.log.words import costs, count, in_terms, on_target, score, visible
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.folder import MAIN
 
@@ -231,6 +231,7 @@ def _verdict(audit: Audit, style: Plain, most: int | None) -> Iterable[str]:
     if gate is None:
         return
     yield _means(gate)
+    yield from map(on_target, gate.targets)
     if gate.cost is not None:
         yield costs(gate.cost)
     for name, flips in (("won", gate.won), ("lost", gate.lost)):

@@ -15,6 +15,7 @@ from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.score import exact_mean
 from skilltrail.core.served import Served
+from skilltrail.core.targets import by_item, targets_in
 from skilltrail.history.ask.heldout import HeldOut, metric_of
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
@@ -87,7 +88,7 @@ def read_run(
     } | consumed_items(story.events)
     setting |= {
         f"{role}.served": " + ".join(map(str, sorted(served[role])))
-        for role in ("target", "judge")
+        for role in ("target", "judge", *start["target"].get("targets", ()))
         if role in served
     }
     if test is not None:
@@ -114,10 +115,11 @@ def seed_and_best(story: RunLog) -> tuple[str, str]:
 
 def scores_under(story: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
     """Return each selection item's score under a skill (by digest), in the metric `said`."""
-    means = {
-        item: exact_mean(metric_of(row, said) for row in rows)
-        for item, rows in story.scores(skill).items()
+    cases = {
+        case: exact_mean(metric_of(row, said) for row in rows)
+        for case, rows in story.scores(skill).items()
     }
+    means = by_item(cases, targets_in(story.start.data["target"]))
     return {item: mean for item, mean in means.items() if mean is not None}
 
 

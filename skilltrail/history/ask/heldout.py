@@ -22,12 +22,15 @@ from ruamel.yaml.error import YAMLError
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.layout import EVALUATION
 from skilltrail.core.score import exact, exact_mean
+from skilltrail.core.targets import by_item as by_target_weights
+from skilltrail.core.targets import targets_in
 from skilltrail.history.ask.evaluations import evaluations
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.consumed import told_items
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole
-from skilltrail.history.log.rows import Row, by_item
+from skilltrail.history.log.rows import Row
+from skilltrail.history.log.rows import by_item as by_case_of
 
 CACHE = ".dvc/cache/files/md5"
 HOLDERS = ("refs/heads", "refs/tags", "refs/exps")
@@ -73,17 +76,18 @@ def _told(events: Sequence[Event]) -> HeldOut | None:
         if event.type != "skill.evaluated" or event.data["split"] != "test":
             continue
         data = event.data
-        rows = by_item(events[at - 1].data["items"])
-        scores = {
-            item: mean
-            for item, some in rows.items()
-            if (mean := exact_mean(metric_of(row, data) for row in some)) is not None
+        rows = by_case_of(events[at - 1].data["items"])
+        by_case = {
+            case: exact_mean(metric_of(row, data) for row in some)
+            for case, some in rows.items()
         }
+        items = by_target_weights(by_case, targets_in(events[0].data.get("target", {})))
+        scores = {item: mean for item, mean in items.items() if mean is not None}
         if data["name"] == "seed":
             seed = scores
         elif data["name"] == "best" and data["gain"] is not None:
-            items = told_items(events[0].data["items"])
-            return HeldOut(data["metric"], float(data["gain"]), items, scores, seed)
+            opened = told_items(events[0].data["items"])
+            return HeldOut(data["metric"], float(data["gain"]), opened, scores, seed)
     return None
 
 

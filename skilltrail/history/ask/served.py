@@ -22,7 +22,8 @@ def served_in(events: Sequence[Event], get: Get) -> dict[str, Counter[Served]]:
         if event.type == "rollouts.scored":
             rows = event.data["items"]
             role = event.data.get("target", "target")
-            keys.setdefault(role, {}).update(dict.fromkeys(row["key"] for row in rows))
+            for row in rows:
+                keys.setdefault(row.get("target", role), {})[row["key"]] = None
             judged = (row["judgement"] for row in rows if "judgement" in row)
             keys.setdefault("judge", {}).update(dict.fromkeys(judged))
         elif event.data.get("reply") is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skilltrail.core.canon import digest
+from skilltrail.core.targets import targets_in
 from skilltrail.history.log.events import Event
 
 Data = Mapping[str, Any]
@@ -21,6 +22,13 @@ def _judge(data: Data) -> Mapping[str, Any]:
     return judge
 
 
+def _several(target: Data) -> str | None:
+    """Return several targets in words, with weight and floor."""
+    told = (f"{t.name} (weight {t.weight:g}, floor {t.floor:g})" for t in targets_in(target))
+    words = ", ".join(told)
+    return words if words else None
+
+
 # param -> (event type, what the event says of it; None = nothing)
 _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "env": ("run.started", lambda data: data["env"]),
@@ -30,6 +38,7 @@ _READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
     "skill.frontmatter": ("candidate.built", lambda data: data.get("frontmatter")),
     "target.backend": ("run.started", lambda data: data["target"].get("backend")),
     "target.model": ("run.started", lambda data: data["target"].get("model")),
+    "targets": ("run.started", lambda data: _several(data["target"])),
     "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),
     "judge.model": ("run.started", lambda data: _judge(data).get("model", {}).get("model")),
     "judge.threshold": ("run.started", lambda data: _judge(data).get("threshold")),

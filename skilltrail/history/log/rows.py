@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.core.score import Cost, Outcome, Score, mean_score
+from skilltrail.core.targets import case_of
 
 Row = Mapping[str, Any]
 
 
 def by_item(rows: Iterable[Row]) -> dict[str, list[Row]]:
-    """Return the rows of each item, in order of first mention."""
+    """Return the rows of each item (on each target), in order of first mention."""
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["item"], []).append(row)
+        found.setdefault(case_of(row), []).append(row)
     return found
 
 

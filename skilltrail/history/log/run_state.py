@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import FaultError
 from skilltrail.core.score import Outcome, Score
+from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.patching import patched
 from skilltrail.history.log.rows import Row, scores_of
@@ -292,9 +293,8 @@ def _with_shortfall(state: RunState, rows: Iterable[Row]) -> dict[str, Fraction]
     total = dict(state.shortfall)
     for row in rows:
         if row["hard"] is not None:
-            lost = total.get(row["item"], Fraction(0))
+            case = case_of(row)
+            lost = total.get(case, Fraction(0))
             # A wrong answer lacks all of 1, and a right one nothing: no need for fractions.
-            total[row["item"]] = (
-                lost if row["hard"] == 1 else lost + (1 - Fraction(row["hard"]))
-            )
+            total[case] = lost if row["hard"] == 1 else lost + (1 - Fraction(row["hard"]))
     return total

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from skilltrail.core.hidden import spelled_out
+from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
 
 Data = Mapping[str, Any]
@@ -47,7 +48,8 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
     selection = 0
     for event in events:
         if event.type == "run.started":
-            selection = len(event.data["selection"])
+            several = len(event.data["target"].get("targets", ()))
+            selection = len(event.data["selection"]) * max(1, several)
         words = _stopped(event.data, selection) if event.type == "rollouts.scored" else None
         yield event, sentence(event, version) if words is None else words
         if event.type == "skill.versioned":
@@ -86,7 +88,7 @@ def _rollouts(data: Data, version: int | None) -> str:
 
 def _stopped(data: Data, selection: int) -> str | None:
     """Return what is shown of an evaluation on a part of the `selection` items, else None."""
-    seen = len({row["item"] for row in data["items"]})
+    seen = len({case_of(row) for row in data["items"]})
     if data["purpose"] != "selection" or seen >= selection:
         return None
     bounds = []
@@ -157,6 +159,7 @@ def _judged(data: Data, version: int | None) -> str:
     parts = [f"{after} {items}", f"+{won} −{lost}"]
     if data["statistic"] is not None:
         parts.append(f"p={data['statistic']['p']:.3g}")
+    parts += [on_target(one) for one in data.get("targets", ())]
     if "cost" in data:
         parts.append(costs(data["cost"]))
     if data["forced"]:
@@ -165,6 +168,14 @@ def _judged(data: Data, version: int | None) -> str:
     if data["verdict"] == "accepted" and version is not None:
         name = f" v{version + 1}"
     return f"gate: {data['verdict']}{name} ({', '.join(parts)})"
+
+
+def on_target(told: Data) -> str:
+    """Return what a candidate does on one of several targets."""
+    most = "at most " if told["after"] is None else ""
+    after = told["after_max"] if told["after"] is None else told["after"]
+    floor = f", floor {told['floor']:g}" if told["floor"] else ""
+    return f"{told['target']} {score(told['before'])} → {most}{score(after)}{floor}"
 
 
 def costs(told: Data) -> str:

@@ -8,16 +8,20 @@ could change the verdict from rejected. This departs from SkillOpt, which always
 The best skill is the last accepted one that scored higher than the best before it, or as high
 at a lower cost than the skill it replaced (`evaluate_candidate.moves_best`), under every rule.
 Verdict, means and best rest on the same pairs: items scored under both skills.
+
+With several targets the score is the weighted mean over all cases (items on targets), and under
+every rule a candidate is rejected that brings a target down: by more than `tolerance`, or below
+its floor. A target that is below its floor already may not fall at all, and may rise.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from skilltrail.core.score import Cost, Score, exact
 from skilltrail.core.stats import sign_flip_p
+from skilltrail.core.targets import by_item, target_of
 from skilltrail.method.gate.rule import (
     ORDER,
     RULES,
@@ -27,6 +31,7 @@ from skilltrail.method.gate.rule import (
     on_cost,
     recorded,
 )
+from skilltrail.method.gate.tally import TargetTally
 
 __all__ = [
     "ORDER",
@@ -58,12 +63,15 @@ class Gate:
         shorter = rule.prefer_shorter and tokens_after < tokens_before
         self._shorter = shorter and not rule.counts_cost
         self._before = {id: rule.value(current[id]) for id in order}
-        self._open = {id: value for id, value in self._before.items() if value is not None}
-        # The gain if all items not yet judged came out perfect.
-        self._sum = sum(self._open.values(), Fraction(0))
-        self._most = len(self._open) - self._sum
+        on = {id: target_of(id, rule.targets) for id in order}
+        tallies = {
+            target: TargetTally(target, [self._before[id] for id in order if on[id] is target])
+            for target in (rule.targets if rule.targets else (None,))
+        }
+        self._tallies = list(tallies.values())
+        self._tally = {id: tallies[target] for id, target in on.items()}
         self._current = current
-        self._pairs: list[tuple[str, Fraction]] = []
+        self._pairs: dict[str, Fraction] = {}
         self._judged: dict[str, Score] = {}
 
     def add(self, score: Score) -> bool:
@@ -71,14 +79,16 @@ class Gate:
         id = self.order[len(self._judged)]
         self._judged[id] = score
         before, after = self._before[id], self.rule.value(score)
-        if before is not None and after is None:
-            self._open.pop(id)
-            self._sum -= before
-            self._most -= 1 - before
-        elif before is not None and after is not None:
-            self._pairs.append((id, after - before))
-            self._most -= 1 - after
+        if before is not None:
+            self._tally[id].add(before, after)
+            if after is not None:
+                self._pairs[id] = after - before
         return self._lost_for_sure()
+
+    @property
+    def _most(self) -> Fraction:
+        """The weighted gain if all items not yet judged came out perfect."""
+        return sum((tally.weight * tally.most for tally in self._tallies), Fraction(0))
 
     def _lost_for_sure(self) -> bool:
         """True when every possible remainder ends in `rejected`."""
@@ -87,62 +97,73 @@ class Gate:
             return False
         # Before this many pairs the remainder might still end in `indecisive`. (At full
         # coverage a missing item stops the run, so that no verdict comes of it at all.)
-        covered = self._pairs_needed() if rule.min_coverage < 1 else 0
-        if len(self._pairs) < max(rule.min_items, covered):
-            return False
+        for tally in self._tallies:
+            covered = tally.needed(rule) if rule.min_coverage < 1 else 0
+            if tally.pairs < max(rule.min_items, covered):
+                return False
         if rule.rule == "no_regression" and self._regressed():
             return True
-        return self._most < 0 or (self._most == 0 and not self._wins_ties())
+        if self._fallen():
+            return True
+        most = self._most
+        return most < 0 or (most == 0 and not self._wins_ties())
 
     def _wins_ties(self) -> bool:
         """True while an equal mean may still be accepted for what the candidate costs."""
         if not self.rule.counts_cost:
             return self._shorter
-        pairs = [(self._current[id].cost, self._judged[id].cost) for id, _ in self._pairs]
+        pairs = [(self._current[id].cost, self._judged[id].cost) for id in self._pairs]
         if any(one is None or one.tokens is None for pair in pairs for one in pair):
             return False
         # The most that can be had: all that is left at no cost at all.
-        left = [self._current[id].cost for id in self._open if id not in self._judged]
+        left = [
+            self._current[id].cost
+            for id, value in self._before.items()
+            if value is not None and id not in self._judged
+        ]
         if any(one is None or one.tokens is None for one in left):
             return True
         had = Cost.total([before for before, _ in pairs] + left)
         return Cost.total([after for _, after in pairs]).cheaper_than(had)
 
-    def _pairs_needed(self) -> int:
-        return math.ceil(exact(self.rule.min_coverage) * len(self.order))
-
     def _regressed(self) -> list[str]:
-        return [id for id, d in self._pairs if d < -exact(self.rule.tolerance)]
+        return [id for id, d in self._pairs.items() if d < -exact(self.rule.tolerance)]
+
+    def _fallen(self) -> list[TargetTally]:
+        return [t for t in self._tallies if t.falls(exact(self.rule.tolerance))]
 
     def verdict(self) -> Verdict:
         """Return the verdict on what was judged so far."""
         stopped = len(self._judged) < len(self.order)
         word, reason, p = self._decide(stopped)
         # Items scored under both skills and those still open: what both means are over.
-        compared = len(self._open)
-        before = self._sum / compared if compared else None
-        after = None if before is None else before + self._most / compared
+        weight = sum(tally.weight * tally.compared for tally in self._tallies)
+        total = sum((tally.weight * tally.sum for tally in self._tallies), Fraction(0))
+        before = total / weight if weight else None
+        after = None if before is None else before + self._most / weight
         return Verdict(
             verdict=word,
             reason=reason,
             before=None if before is None else float(before),
             after=None if after is None or stopped else float(after),
             after_max=None if after is None or not stopped else float(after),
-            compared=compared,
+            compared=sum(tally.compared for tally in self._tallies),
             judged=tuple(self._judged),
-            won=tuple(id for id, d in self._pairs if d > 0),
-            lost=tuple(id for id, d in self._pairs if d < 0),
+            won=tuple(id for id, d in self._pairs.items() if d > 0),
+            lost=tuple(id for id, d in self._pairs.items() if d < 0),
             p=p,
             saved=len(self.order) - len(self._judged),
             forced=self.rule.rule == "none",
             costs=self._costs() if self.rule.counts_cost else None,
+            targets=tuple(
+                tally.verdict(stopped=stopped) for tally in self._tallies if tally.target
+            ),
         )
 
     def _costs(self) -> tuple[Cost, Cost]:
         """Return what the agent used on the pairs, under either skill."""
-        ids = [id for id, _ in self._pairs]
         before, after = (
-            Cost.total(scores[id].cost for id in ids)
+            Cost.total(scores[id].cost for id in self._pairs)
             for scores in (self._current, self._judged)
         )
         return before, after
@@ -151,30 +172,43 @@ class Gate:
         rule = self.rule
         if rule.rule == "none":
             return "accepted", "no gate", None
-        if not stopped and len(self._pairs) < self._pairs_needed():
-            return "indecisive", f"coverage {len(self._pairs)}/{len(self.order)}", None
-        if not stopped and len(self._pairs) < rule.min_items:
-            return "indecisive", f"too few items ({len(self._pairs)})", None
+        lacking = None if stopped else self._lacking()
+        if lacking is not None:
+            return "indecisive", lacking, None
         regressed = self._regressed() if rule.rule == "no_regression" else []
         if regressed:
             return "rejected", "regressed: " + ", ".join(regressed), None
+        fallen = self._fallen()
+        if fallen:
+            return "rejected", "; ".join(t.fall(stopped=stopped) for t in fallen), None
         if stopped:
             return "rejected", "cannot win any more" + self._coarse(), None
         gain = self._gain()
         if gain < 0:
             return "rejected", "mean lower", None
-        if gain == 0 and self._shorter:
-            return "accepted", "shorter", None
         if gain == 0 and self._wins_ties():
-            return "accepted", "mean equal at a lower cost", None
+            at_a_lower_cost = "mean equal at a lower cost" if rule.counts_cost else "shorter"
+            return "accepted", at_a_lower_cost, None
         if gain == 0:
             return "rejected", "mean equal" + self._coarse(), None
         if rule.rule != "paired":
             return "accepted", "mean higher", None
-        p = sign_flip_p([d for _, d in self._pairs])
+        p = sign_flip_p(
+            [d for d in by_item(self._pairs, rule.targets).values() if d is not None]
+        )
         if p <= rule.alpha:
             return "accepted", f"mean higher, p={p:.3g}", p
         return "indecisive", f"mean higher, but p={p:.3g} > {rule.alpha:g}", p
+
+    def _lacking(self) -> str | None:
+        """Return what is too little to decide on, on any target."""
+        for tally in self._tallies:
+            on = "" if tally.target is None else f" on {tally.target.name}"
+            if tally.pairs < tally.needed(self.rule):
+                return f"coverage {tally.pairs}/{tally.of}{on}"
+            if tally.pairs < self.rule.min_items:
+                return f"too few items ({tally.pairs}){on}"
+        return None
 
     def _coarse(self) -> str:
         """Say so when the hard metric hides a gain that the soft one shows."""
@@ -182,7 +216,7 @@ class Gate:
         return "; soft scores rose: metric too coarse" if hidden else ""
 
     def _gain(self) -> Fraction:
-        return sum((d for _, d in self._pairs), Fraction(0))
+        return sum((self._tally[id].weight * d for id, d in self._pairs.items()), Fraction(0))
 
     def _soft_gain(self) -> Fraction:
         value = GateRule(metric="soft").value

@@ -8,6 +8,8 @@ Rules (tag in each verdict):
     pareto         mean higher, or equal while the agent used fewer tokens or calls and not more
                    of the other
     none           accepted whatever the scores (`use_gate: false`), marked forced
+
+With several targets scores are by case, an item on a target (`core.targets`).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from skilltrail.core.score import Cost, Score, exact_mean, metric
+from skilltrail.core.targets import Target, weighted_mean
 
 RULES = ("strict", "paired", "no_regression", "pareto", "none")
 ORDER = "gate_order/1"
@@ -31,6 +34,7 @@ class GateRule:
     Attributes:
         min_items: fewer pairs than this are never decided on.
         min_coverage: least share of items scored under both skills.
+        targets: where there are several; scores are then by case.
     """
 
     rule: str = "strict"
@@ -41,6 +45,7 @@ class GateRule:
     prefer_shorter: bool = True
     min_items: int = 2
     min_coverage: float = 1.0
+    targets: tuple[Target, ...] = ()
 
     @property
     def counts_cost(self) -> bool:
@@ -53,6 +58,9 @@ class GateRule:
 
     def mean(self, scores: Mapping[str, Score]) -> Fraction | None:
         """Return the mean of the gate metric over the scored items, None of none."""
+        if self.targets:
+            values = {case: self.value(score) for case, score in scores.items()}
+            return weighted_mean(values, self.targets)
         return exact_mean(map(self.value, scores.values()))
 
     def consumed(self) -> dict[str, object]:
@@ -64,11 +72,26 @@ class GateRule:
             return data
         if self.rule == "paired":
             data["alpha"] = float(self.alpha)
-        if self.rule == "no_regression":
+        if self.rule == "no_regression" or self.targets:
             data["tolerance"] = float(self.tolerance)
         if not self.counts_cost:
             data["prefer_shorter"] = self.prefer_shorter
         return data | {"min_items": self.min_items, "min_coverage": float(self.min_coverage)}
+
+
+@dataclass(frozen=True)
+class TargetVerdict:
+    """What a candidate does on one of several targets; means as in `Verdict`."""
+
+    target: Target
+    before: float | None
+    after: float | None
+    after_max: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        means = {name: getattr(self, name) for name in ("before", "after", "after_max")}
+        target = self.target
+        return {"target": target.name, "weight": target.weight, "floor": target.floor} | means
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,7 @@ class Verdict:
         p: of the sign-flip test (rule `paired`), else None.
         saved: rollouts that early stopping made unnecessary.
         costs: of the judged items under the current skill and the candidate (rule `pareto`).
+        targets: the same means on each target, where there are several.
     """
 
     verdict: str
@@ -101,6 +125,7 @@ class Verdict:
     saved: int
     forced: bool = False
     costs: tuple[Cost, Cost] | None = None
+    targets: tuple[TargetVerdict, ...] = ()
 
 
 def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
@@ -121,6 +146,8 @@ def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
         "saved": verdict.saved,
         "reason": verdict.reason,
     }
+    if verdict.targets:
+        data["targets"] = [target.to_json() for target in verdict.targets]
     if verdict.costs is not None:
         before, after = verdict.costs
         data["cost"] = {"before": before.to_json(), "after": after.to_json()}

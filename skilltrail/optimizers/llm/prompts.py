@@ -11,6 +11,7 @@ each is part of the call's key.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -130,3 +131,21 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     for name in empty:
         text = _GAP.sub("\n\n", text.replace("{{" + name + "}}", ""))
     return _VALUE.sub(lambda found: values[found[1]], text)
+
+
+def example_text(prompts: Prompts, name: str, form: Mapping[str, Any]) -> str:
+    """Return the example `name` on one line, without what the form that is asked for lacks."""
+    example = json.loads(prompts.text(name))
+    return json.dumps(within(example, form), ensure_ascii=False)
+
+
+def within(value: Any, form: Mapping[str, Any]) -> Any:
+    """Return a JSON value without the properties that a schema does not have."""
+    if isinstance(value, dict) and "properties" in form:
+        known = form["properties"]
+        return {
+            name: within(part, known[name]) for name, part in value.items() if name in known
+        }
+    if isinstance(value, list) and "items" in form:
+        return [within(part, form["items"]) for part in value]
+    return value

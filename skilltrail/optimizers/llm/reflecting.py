@@ -14,9 +14,9 @@ from typing import Any
 from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.batching import Minibatch, minibatches
-from skilltrail.optimizers.llm.examples import example_text
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.parallel import in_parallel
+from skilltrail.optimizers.llm.prompts import example_text
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
 from skilltrail.optimizers.llm.reading.replies import asked_form

@@ -20,16 +20,21 @@ _AGENT = {
 
 @dataclass(frozen=True)
 class Setting:
-    """What every question is told of the run; `target` None = nothing is known of it."""
+    """What every question is told of the run; `target` None = nothing is known of it.
+
+    `others` are further targets of a run with several.
+    """
 
     target: RoleOptions | None = None
     domain: Domain = field(default_factory=Domain)
+    others: tuple[RoleOptions, ...] = ()
 
     @property
     def is_small(self) -> bool:
-        """True where the target's size is known to be small."""
-        size = None if self.target is None else size_of(self.target.model)
-        return size is not None and size < _SMALL_B
+        """True where a target's size is known to be small."""
+        targets = self.others if self.target is None else (self.target, *self.others)
+        sizes = [size_of(target.model) for target in targets]
+        return any(size is not None and size < _SMALL_B for size in sizes)
 
     def text(self) -> str:
         """Return the lines of the prompt part `_setting`; "" where nothing is known."""
@@ -40,6 +45,8 @@ class Setting:
             lines.append(f"- The agent {does}.")
         if self.target is not None:
             lines += _of_target(self.target)
+        for target in self.others:
+            lines += _of_target(target)
         if self.is_small:
             lines.append(
                 "- The target is small: it continues patterns better than it follows rules. "

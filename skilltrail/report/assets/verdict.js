@@ -10,6 +10,7 @@ function judgement(data, seq) {
     el("p", {}, said(inTerms(data.reason)), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
       data.saved ? `; ${some(data.saved, "rollout")} skipped: even a perfect rest could not have reached the current score.` : ".",
       data.statistic ? ` ${data.statistic.name}: p=${Number(data.statistic.p.toPrecision(3))}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
+    ...(data.targets || []).map((one) => el("p", { class: "note" }, `${one.target}: ${moved(one)}, floor ${one.floor}, weight ${one.weight}.`)),
     flips("up", "Up", data.flips.won),
     flips("down", "Down", data.flips.lost),
     el("p", { class: "note" }, `Tokens ${data.tokens_before} → ${data.tokens_after}.`),
@@ -51,9 +52,13 @@ function metricOf(data, scored) {
   return new Map([...found].map(([item, values]) => [item, values.reduce((sum, one) => sum + one, 0) / values.length]));
 }
 
-function scores(data) {
+function moved(data) {
   const now = data.after === null ? `at most ${score(data.after_max)}` : score(data.after);
-  return [verdict(data.verdict), ` ${score(data.before)} → ${now}`, data.forced ? " (forced)" : ""];
+  return `${score(data.before)} → ${now}`;
+}
+
+function scores(data) {
+  return [verdict(data.verdict), ` ${moved(data)}`, data.forced ? " (forced)" : ""];
 }
 
 // What became of the lines that a version's edits wrote, and what was tried on them in vain.

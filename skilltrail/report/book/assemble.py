@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skilltrail.core.targets import Target, cases_of, item_of
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import RunLog
@@ -18,7 +19,7 @@ from skilltrail.report.book.strings import Strings
 from skilltrail.report.book.summary import headline, rows_of
 from skilltrail.report.book.trust import trust_rows
 from skilltrail.report.book.versions import Lines, packed_versions
-from skilltrail.report.tables import COLUMNS
+from skilltrail.report.tables import columns_of, targets_of
 
 SHAPE = 2
 ROOM_BYTES = 9_200_000  # for all data; the page around it takes a few hundred thousand
@@ -40,7 +41,7 @@ def book_of(
     strings, items = Strings(), Items()
     packer, rollouts = Packer(strings, items), Rollouts(strings, items, facts)
     lines, numbers = Lines(strings), headline(training, evaluation)
-    splits = _splits(training, evaluation, items)
+    splits, columns = _splits(training, evaluation, items), columns_of(training)
     events, scored = [], []
     for event in (*training, *evaluation):
         if event.type == "rollouts.scored":
@@ -51,8 +52,8 @@ def book_of(
         "shape": SHAPE,
         "run": _run(training, facts),
         "numbers": numbers,
-        "columns": COLUMNS,
-        "curve": [[row[name] for name in COLUMNS] for row in rows_of(training)],
+        "columns": columns,
+        "curve": [[row[name] for name in columns] for row in rows_of(training)],
         "versions": packed_versions(RunLog(training), lines),
         "lines": lines.columns,
         "events": events,
@@ -66,7 +67,7 @@ def book_of(
             training, evaluation, numbers, facts.evaluations, facts.drift(training, evaluation)
         ),
         "runs": list(runs),
-        "items": _items(items.ids, splits, facts, strings),
+        "items": _items(items.ids, splits, facts, strings, targets_of(training)),
     }
     spent = len(json.dumps(book, separators=(",", ":"), ensure_ascii=False).encode())
     book["strings"], book["longest"] = strings.finish(ROOM_BYTES - spent)
@@ -99,21 +100,28 @@ def _splits(
     """Return the split of each item, numbering items in the order of the splits."""
     splits: dict[str, str] = {}
     start = training[0].data
-    groups = [("selection", start["selection"]), ("train", start["train"])]
+    several = targets_of(training)
+    groups = [("selection", start["selection"], several), ("train", start["train"], ())]
     groups += [
-        (e.data["split"], e.data["items"]) for e in evaluation if e.type == "test.opened"
+        (e.data["split"], e.data["items"], several)
+        for e in evaluation
+        if e.type == "test.opened"
     ]
-    for split, rows in groups:
-        for row in rows:
-            splits.setdefault(row["item"], split)
-            items.number(row["item"])
+    for split, rows, targets in groups:
+        for name in cases_of((row["item"] for row in rows), targets):
+            splits.setdefault(name, split)
+            items.number(name)
     return splits
 
 
 def _items(
-    ids: Sequence[str], splits: Mapping[str, str], facts: Facts, strings: Strings
+    ids: Sequence[str],
+    splits: Mapping[str, str],
+    facts: Facts,
+    strings: Strings,
+    several: Sequence[Target],
 ) -> dict[str, list[Any]]:
-    expected = (facts.expected.get(id) for id in ids)
+    expected = (facts.expected.get(id, facts.expected.get(item_of(id, several))) for id in ids)
     return {
         "id": list(ids),
         "split": [splits.get(id, "") for id in ids],

@@ -105,7 +105,8 @@ def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str, bool]]:
             phase, free = data["purpose"].replace("_", " "), embedded and "target" not in data
             for row in data["items"]:
                 if row["key"] is not None and row["outcome"] == "scored":
-                    yield "target", phase, row["key"], free
+                    role = f"targets.{row['target']}" if "target" in row else "target"
+                    yield role, phase, row["key"], free
                 if "judgement" in row:
                     yield "judge", phase, row["judgement"], False
         elif data.get("reply") is not None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.rows import Row
+from skilltrail.history.log.run_log import JUDGED
 from skilltrail.report.book.facts import Facts
 from skilltrail.report.book.packing import DIGEST_CHARS, Items
 from skilltrail.report.book.strings import Strings
@@ -38,7 +41,7 @@ class Rollouts:
             "scored": data["coverage"]["scored"],
             "mean_hard": data["mean_hard"],
             "mean_soft": data["mean_soft"],
-            "item": [self._items.number(row["item"]) for row in rows],
+            "item": [self._items.number(named_in(row, data["purpose"])) for row in rows],
             "hard": [thousandths(row["hard"]) for row in rows],
             "soft": [thousandths(row["soft"]) for row in rows],
             "reason": [self._strings.add(row["reason"]) for row in rows],
@@ -72,6 +75,12 @@ class Rollouts:
             for turn in trajectory["turns"]
         ]
         return [add(trajectory["answer"]), trajectory["ending"], turns]
+
+
+def named_in(row: Row, purpose: str) -> str:
+    """Return what a row is of: where every item is done on several targets, its case."""
+    by_item: str = row["item"]
+    return case_of(row) if purpose in (*JUDGED, "test") else by_item
 
 
 def _is_plain(trajectory: Mapping[str, Any]) -> bool:

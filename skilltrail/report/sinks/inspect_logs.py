@@ -33,6 +33,7 @@ from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall
 
 from skilltrail.core.item import Item
+from skilltrail.core.targets import case_of
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event
@@ -75,9 +76,10 @@ def write_eval_logs(
 def _spec(
     event: Event, env: Environment, target: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
 ) -> EvalSpec:
-    ids = list(dict.fromkeys(row["item"] for row in rows))
+    ids = list(dict.fromkeys(case_of(row) for row in rows))
     about = {"event": event.id, "skill": event.data.get("skill"), "target": dict(target)}
-    named = target.get("model") or target.get("gguf", "")
+    several = ", ".join(target.get("targets", ()))
+    named = target.get("model") or target.get("gguf", several)
     return EvalSpec(
         eval_id=event.id,
         run_id=event.id,
@@ -85,7 +87,7 @@ def _spec(
         created=_DATE,
         task=f"{env.name}/{event.data['purpose']}",
         dataset=EvalDataset(name=env.name, samples=len(ids), sample_ids=ids),
-        model=f"{target.get('backend', 'unknown')}/{named}",
+        model=f"{target.get('backend', 'several' if several else 'unknown')}/{named}",
         config=EvalConfig(),
         metadata=about,
     )
@@ -120,7 +122,12 @@ def _sample(
     if row["outcome"] != "scored":
         error = EvalError(message=row["reason"], traceback="", traceback_ansi="")
         return EvalSample(
-            id=row["item"], epoch=epoch, input=asked, target=target, error=error, metadata=about
+            id=case_of(row),
+            epoch=epoch,
+            input=asked,
+            target=target,
+            error=error,
+            metadata=about,
         )
     answer = None if found is None else found.answer
     scores = {
@@ -130,7 +137,7 @@ def _sample(
     output = ModelOutput(model=found.model if found else "", completion=answer or "")
     messages = [] if found is None else list(_messages(found.turns, key))
     return EvalSample(
-        id=row["item"],
+        id=case_of(row),
         epoch=epoch,
         input=asked,
         target=target,

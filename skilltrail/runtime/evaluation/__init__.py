@@ -8,6 +8,7 @@ page of the pipeline's evaluation is `stages/evaluate.py`; `skilltrail evaluate`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.layout import EVALUATION
 from skilltrail.core.score import Score, exact_mean, exact_sum
 from skilltrail.core.stats import gain_interval, gain_tag
+from skilltrail.core.targets import item_gains
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
@@ -50,7 +52,8 @@ async def evaluate(session: Session, asked: Asked) -> list[Event]:
     if asked.opened_before is None:
         gaps = gaps_after(asked.training[-1].id)
         session.accounts.keep_in(session.place.state / "spent" / f"{gaps}.jsonl")
-    session.progress.expect(len(items) * len(skills) * (1 + len(asked.targets)))
+    on_each = len(skills) * (len(session.params.target_roles) + len(asked.targets))
+    session.progress.expect(len(items) * on_each)
     async with open_log(session, asked) as recorder:
         if asked.unseals:
             names = [skill.name for skill in skills]
@@ -113,7 +116,7 @@ async def measure(
     history.flush()
     all_done: list[list[Rollout]] = []
     for skill in skills:
-        done = await rollouts.all(items, skill.text)
+        done = await rollouts.all(rollouts.cases(items), skill.text)
         all_done.append(done)
         history.append("rollouts.scored", scored(done, skill.text, "test", split=split))
         told = _told(rule, skills, skill, all_done[0], done, split)
@@ -173,6 +176,7 @@ def _told(
         **({"mixed_weight": rule.mixed_weight} if rule.metric == "mixed" else {}),
         **summary(rule, first, done, alone=alone),
         "task_types": by_task_type(rule, first, done, alone=alone),
+        **by_target(rule, first, done, alone=alone),
     }
 
 
@@ -181,9 +185,10 @@ def summary(
 ) -> dict[str, Any]:
     """Return means, and the paired gain of `done` over `first` with its 95 % interval."""
     hard = [s.score.hard for s in done if s.score.hard is not None]
-    differences = paired(rule, [r.score for r in first], [r.score for r in done])
+    mean = rule.mean({r.item.case: r.score for r in done})
+    differences = item_gains(_values(rule, first), _values(rule, done), rule.targets)
     means = {
-        "mean": _mean(rule, [r.score for r in done]),
+        "mean": None if mean is None else float(mean),
         "mean_hard": _mean(GateRule(metric="hard"), [r.score for r in done]),
         "mean_soft": _mean(GateRule(metric="soft"), [r.score for r in done]),
         "coverage": {"scored": len(hard), "asked": len(done)},
@@ -197,6 +202,19 @@ def summary(
     low, high = gain_interval(differences)
     gain = float(exact_sum(differences) / len(differences))
     return means | {"gain": gain, "gain_low": low, "gain_high": high}
+
+
+def by_target(
+    rule: GateRule, first: Sequence[Rollout], done: Sequence[Rollout], *, alone: bool
+) -> dict[str, Any]:
+    """Return means and gain on each of several targets; nothing where there is one."""
+    rows, own = [], replace(rule, targets=())
+    for target in rule.targets:
+        sides = (
+            [one for one in some if one.item.target == target.name] for some in (first, done)
+        )
+        rows.append({"target": target.name, **summary(own, *sides, alone=alone)})
+    return {"targets": rows} if rows else {}
 
 
 def named(env: Environment, done: Sequence[Rollout]) -> dict[str, Any]:
@@ -237,6 +255,10 @@ def paired(rule: GateRule, before: Sequence[Score], after: Sequence[Score]) -> l
     """Return after - before in the gate metric for every item scored under both."""
     pairs = [(rule.value(a), rule.value(b)) for a, b in zip(before, after, strict=True)]
     return [b - a for a, b in pairs if a is not None and b is not None]
+
+
+def _values(rule: GateRule, done: Sequence[Rollout]) -> dict[str, Fraction | None]:
+    return {one.item.case: rule.value(one.score) for one in done}
 
 
 def _mean(rule: GateRule, scores: Sequence[Score]) -> float | None:

@@ -7,13 +7,22 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_mean, exact_sum, mean, metric
+from skilltrail.core.score import exact_sum, mean, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
+from skilltrail.core.targets import (
+    Values,
+    case_of,
+    cases_of,
+    item_gains,
+    of_target,
+    weighted_mean,
+)
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import Row, score_of
 from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import Fault, Tags, differing
+from skilltrail.verify.rules.settings import targets_of
 
 TOLD = ("skill.evaluated", "skill.transferred")
 
@@ -51,8 +60,9 @@ def check_measured(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]
     if opened is None:
         yield Fault.of(event, "purpose", data["purpose"], "test.opened before it")
         return
-    items = [row["item"] for row in data["items"]]
-    if items != [row["item"] for row in opened.data["items"]]:
+    items = [case_of(row) for row in data["items"]]
+    several = targets_of(state) if data["purpose"] == "test" else ()
+    if items != cases_of((row["item"] for row in opened.data["items"]), several):
         yield Fault.of(event, "items", items, "the items that were opened, in their order")
     if data["purpose"] == "test":
         yield from differing(event, {"split": opened.data["split"]})
@@ -75,8 +85,9 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
         yield Fault.of(event, "skill", data["skill"], "the skill rolled out just before")
         return
     coverage = {"scored": sum(r["outcome"] == "scored" for r in rows), "asked": len(rows)}
-    values = {row["item"]: _value(row, data) for row in rows}
-    total = exact_mean(values.values())
+    several = targets_of(state) if target is None else ()
+    values = {case_of(row): _value(row, data) for row in rows}
+    total = weighted_mean(values, several)
     means: dict[str, Any] = {
         f"mean_{name}": mean(row[name] for row in rows) for name in ("hard", "soft")
     }
@@ -85,14 +96,40 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
     if not tags.knows(data["interval"], *GAIN_INTERVALS):
         return
     seed = _rows(state, data["against"], target) if data["against"] is not None else []
-    known = {row["item"]: _value(row, data) for row in seed or []}
-    pairs = [(value, known.get(item)) for item, value in values.items()]
-    differences = [v - w for v, w in pairs if v is not None and w is not None]
-    gain, low, high = None, None, None
-    if differences:
-        low, high = gain_interval(differences, data["interval"])
-        gain = float(exact_sum(differences) / len(differences))
-    yield from differing(event, {"gain": gain, "gain_low": low, "gain_high": high})
+    known = {case_of(row): _value(row, data) for row in seed or []}
+    yield from differing(event, _gain(item_gains(known, values, several), data["interval"]))
+    if several or "targets" in data:
+        own_tags = {one["target"]: one["interval"] for one in data.get("targets", ())}
+        right_targets = [
+            _on(one.name, rows, values, known, own_tags.get(one.name, data["interval"]))
+            for one in several
+        ]
+        yield from differing(event, {"targets": right_targets})
+
+
+def _gain(differences: Sequence[Fraction], tag: str) -> dict[str, float | None]:
+    if not differences:
+        return dict.fromkeys(("gain", "gain_low", "gain_high"))
+    low, high = gain_interval(differences, tag)
+    gain = float(exact_sum(differences) / len(differences))
+    return {"gain": gain, "gain_low": low, "gain_high": high}
+
+
+def _on(
+    name: str, rows: Sequence[Row], values: Values, known: Values, tag: str
+) -> dict[str, Any]:
+    """Return what an evaluation says of a skill on one of several targets."""
+    own = [row for row in rows if row.get("target") == name]
+    here, before = of_target(values, name), of_target(known, name)
+    total = weighted_mean(here, ())
+    return {
+        "target": name,
+        "coverage": {"scored": sum(r["outcome"] == "scored" for r in own), "asked": len(own)},
+        "mean": None if total is None else float(total),
+        **{f"mean_{kind}": mean(row[kind] for row in own) for kind in ("hard", "soft")},
+        **_gain(item_gains(before, here, ()), tag),
+        "interval": tag,
+    }
 
 
 def check_share(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:

@@ -28,7 +28,7 @@ def check_minibatch(event: Event, state: RunState, tags: Tags) -> Iterator[Fault
         yield from differing(event, {"current": text_digest(state.parent)})
     if not tags.knows(data["rule"], TAG) or not tags.knows(data["order"], ORDER):
         return
-    rule = rule_of(data)
+    rule = rule_of(data, state)
     was, now = (
         {item: rule.value(score) for item, score in scores_of(one["items"]).items()}
         for one in (before, after)

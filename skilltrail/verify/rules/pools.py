@@ -35,7 +35,7 @@ def check_parents(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
 
 def _check_draw(event: Event, state: RunState) -> Iterator[Fault]:
     """The pool's members have the lots that their scores give, and the draw is the seed's."""
-    data, rule = event.data, rule_of(event.data)
+    data, rule = event.data, rule_of(event.data, state)
     pool = data.get("pool", [])
     if [member["digest"] for member in pool] != list(state.measured):
         right = f"the {len(state.measured)} versions so far"

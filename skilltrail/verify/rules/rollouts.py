@@ -7,10 +7,12 @@ from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.score import mean
+from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
 from skilltrail.method.schedule import plan_epoch
 from skilltrail.verify.result import Fault, Tags, differing
+from skilltrail.verify.rules.settings import cases, targets_of
 
 # Whose skill rollouts of a purpose are made with.
 SKILL_OF = {
@@ -42,7 +44,7 @@ def check_scores(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
         scored = row["outcome"] == "scored"
         if (row["hard"] is not None) != scored or (row["soft"] is not None) != scored:
             yield Fault.of(event, f"item {row['item']}", row["outcome"], "scores iff scored")
-    keys = [(row["item"], row.get("repeat", 0)) for row in rows]
+    keys = [(case_of(row), row.get("repeat", 0)) for row in rows]
     if len(set(keys)) < len(keys):
         yield Fault.of(event, "items", "an item twice", "each item once")
     coverage = {
@@ -65,9 +67,17 @@ def check_members(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
         right = None if text is None else text_digest(text)
         if data["skill"] != right:
             yield Fault.of(event, "skill", data["skill"], right)
-    items = [row["item"] for row in data["items"] if row.get("repeat", 0) == 0]
-    if purpose == "baseline" and items != state.ids("selection"):
-        yield Fault.of(event, "items", items, state.ids("selection"))
+    rows = [row for row in data["items"] if row.get("repeat", 0) == 0]
+    items, several = [row["item"] for row in rows], targets_of(state)
+    if purpose == "baseline" and [case_of(row) for row in rows] != cases(state):
+        yield Fault.of(event, "items", items, cases(state))
+    if purpose in ("train", "slow_update") and (several or any("target" in r for r in rows)):
+        names = [target.name for target in several]
+        place = {id: n for n, id in enumerate(state.ids("train"))}
+        for row in rows:
+            turn = names[place[row["item"]] % len(names)] if names else None
+            if row.get("target") != turn:
+                yield Fault.of(event, f"target of {row['item']}", row.get("target"), turn)
     if purpose == "minibatch":
         seen = [e for e in state.seen if e.data.get("purpose") == "train"]
         same = [row["item"] for e in seen[-1:] for row in e.data["items"]]

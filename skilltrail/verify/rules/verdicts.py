@@ -27,7 +27,7 @@ from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.verify.result import Fault, Tags, differing
 from skilltrail.verify.rules.candidates import built_again
 from skilltrail.verify.rules.minibatches import check_minibatch
-from skilltrail.verify.rules.settings import rule_of
+from skilltrail.verify.rules.settings import cases, rule_of
 
 # Earlier rules, by which old logs went: they are told as not recomputed.
 OWN_MEANS = "means_of_all_scored/1"  # means over what each skill scored, not over pairs
@@ -75,10 +75,10 @@ def check_verdict(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
 
 def judged_again(data: Mapping[str, Any], state: RunState) -> tuple[list[str], Verdict | None]:
     """Return the gate order and the verdict; None when rows end before the gate is decided."""
-    rule = rule_of(data)
+    rule = rule_of(data, state)
     current = state.measured.get(data["current"], state.scores)
     candidate = state.candidate_scores
-    selection = state.ids("selection")
+    selection = cases(state)
     if set(current) != set(selection):
         return selection, None
     order = gate_order(selection, current, rule, state.shortfall)
@@ -122,7 +122,7 @@ def check_version(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     if state.candidate_scores:
         gate = judged.data
         best = moves_best(
-            rule_of(gate),
+            rule_of(gate, state),
             state.best_scores,
             state.candidate_scores,
             cheaper=on_cost(gate),

@@ -228,10 +228,13 @@ async def _bisect(
                 "it is of the test split, which `skilltrail evaluate` alone opens",
                 "Say `skilltrail evaluate --split test --skill v0 --skill v1 …` for that",
             )
-        known = {id: one for some in items.values() for id, one in some.items()}
-        if item not in known:
-            raise UsageError(f"--item {item}", "no split has it", "See data/splits")
         rollouts = session.rollouts()
+        every = [one for some in items.values() for one in some.values()]
+        known = {one.case: one for one in rollouts.cases(every)}
+        if item not in known:
+            named = [case for case, one in known.items() if one.id == item]
+            remedy = f"Say on which target: {named[0]!r}" if named else "See data/splits"
+            raise UsageError(f"--item {item}", "no split has it", remedy)
 
         async def measure(version: Version) -> tuple[float | None, float | None]:
             (rollout,) = await rollouts.all([known[item]], version.text)

@@ -55,7 +55,12 @@ def summary(
     places = [*there, "`skilltrail log`"]
     table(
         ("split", "items", "seed skill", "best skill", "gain (95 % interval)"),
-        [score_row(split, scores[split]) for split in ("selection", "test") if split in scores],
+        [
+            row
+            for split in ("selection", "test")
+            if split in scores
+            for row in score_rows(split, scores[split])
+        ],
         right=("items", "seed skill", "best skill"),
     )
     saved = told["early_stopping"]
@@ -222,6 +227,12 @@ def wall_time_s(ops: Path) -> float:
             if record["type"] == "stage.ended" and record["stage"] in ("train", "evaluate"):
                 last[record["stage"]] = record["wall_s"]
     return sum(last.values())
+
+
+def score_rows(split: str, means: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return a split's row, and of several targets one of each."""
+    own = [score_row(f"{split}, {name}", of) for name, of in means.get("targets", {}).items()]
+    return [score_row(split, means), *own]
 
 
 def score_row(split: str, means: dict[str, Any]) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from skilltrail.cli.sinks import hand_over, write_inspect
 from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import tell_stand_in
 from skilltrail.core.errors import FaultError, UsageError
@@ -39,6 +40,12 @@ SkillMd = Annotated[
 Inspect = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Rollouts as .eval logs of Inspect.")
 ]
+Mlflow = Annotated[
+    str | None, typer.Option(metavar="URI", help="The run, to a tracking store of MLflow.")
+]
+Otlp = Annotated[
+    str | None, typer.Option(metavar="URL", help="Recorded calls, as OpenTelemetry spans.")
+]
 AgentSkill = Annotated[
     Path | None,
     typer.Option(
@@ -59,27 +66,30 @@ def export(
     audit: Audit = None,
     skill: SkillMd = None,
     inspect: Inspect = None,
+    mlflow: Mlflow = None,
+    otlp: Otlp = None,
     agent: AgentSkill = None,
     name: Annotated[str | None, typer.Option(help="Name in SKILL.md.")] = None,
     description: Annotated[str | None, typer.Option(help="Description in SKILL.md.")] = None,
 ) -> None:
-    """Write a run to files that other programs read.
+    """Write a run to files that other programs read, or hand it to one that keeps runs.
 
     Example: skilltrail export --csv steps.csv --curve curve.svg
+    Example: skilltrail export --mlflow file:mlruns --otlp http://127.0.0.1:4318/v1/traces
     """
     named = (csv, json, parquet, curve, html, audit, skill, inspect)
     targets = [path for path in named if path is not None]
     if agent is not None:
         _write_agent_skill(agent)
-        if not targets:
+        if not targets and mlflow is None and otlp is None:
             return
-    if not targets:
+    if not targets and mlflow is None and otlp is None:
         raise UsageError("skilltrail export", "nothing to write", "Say what, e.g. --csv -")
     here = Project.here()
-    training = open_source(here, run).events
+    source = open_source(here, run)
     if run is None:
         tell_stand_in(here)
-    evaluation = _evaluation(here, training)
+    training, evaluation = source.events, _evaluation(here, source.events)
     _write_tables(table, training, evaluation, csv, json, parquet)
     if curve is not None:
         _write_curve(curve, training)
@@ -91,7 +101,8 @@ def export(
         best = find_skill(here, "best" if run is None else f"{run}:best").text
         _write_skill(skill, best, training[0].data, name, description)
     if inspect is not None:
-        _write_inspect(inspect, [*training, *evaluation])
+        write_inspect(inspect, [*training, *evaluation])
+    hand_over(mlflow, otlp, here, source, evaluation)
     _tell_written(targets)
 
 
@@ -106,35 +117,6 @@ def _write_agent_skill(folder: Path) -> None:
         raise UsageError(f"--agent-skill {folder}", f"{path} holds another text", remedy)
     _write(path, text)
     emit(f"wrote {path}")
-
-
-def _write_inspect(folder: Path, events: Sequence[Event]) -> None:
-    from skilltrail.core.item import SPLITS
-    from skilltrail.core.trajectory import Trajectory
-    from skilltrail.data.splits import read_split
-    from skilltrail.runtime.workspace import environment_of, load_params
-    from skilltrail.store.place import find_place
-    from skilltrail.store.reader import open_reading
-
-    try:
-        from skilltrail.report.sinks.inspect_logs import write_eval_logs
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            "--inspect",
-            f"{error.name} is not installed",
-            "Run `pip install 'skilltrail[inspect]'`",
-        ) from error
-    place = find_place()
-    env = environment_of(load_params(place.workspace))
-    items = {i.id: i for split in SPLITS for i in read_split(place.workspace, split)}
-    with open_reading(place.root) as store:
-
-        def trajectory_of(key: str) -> Trajectory | None:
-            fact = None if store is None else store.get(key)
-            return None if fact is None else Trajectory.from_json(fact["trajectory"])
-
-        for path in write_eval_logs(folder, events, items, env, trajectory_of):
-            say(f"wrote {path}")
 
 
 def _tell_written(targets: Sequence[Path]) -> None:

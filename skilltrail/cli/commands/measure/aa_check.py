@@ -54,11 +54,13 @@ async def _check(name: str, told: dict[str, Any]) -> None:
     async with open_session("evaluate", command="aa-check") as session:
         text = named_skill(session.place.workspace, name).text
         items = read_split(session.place.workspace, "selection")
-        session.progress.expect(2 * len(items))
-        rollouts = await session.rollouts().all(items, text, 2)
-        one, two = ({r.item.id: r.score for r in rollouts if r.repeat == n} for n in (0, 1))
+        door = session.rollouts()
+        cases = door.cases(items)
+        session.progress.expect(2 * len(cases))
+        rollouts = await door.all(cases, text, 2)
+        one, two = ({r.item.case: r.score for r in rollouts if r.repeat == n} for n in (0, 1))
         rule = gate_rule(session.params)
-        ids = [item.id for item in items]
+        ids = [case.case for case in cases]
         verdict = judge_all(rule, ids, one, two)
         flipped = sum(_differs(one[id], two[id]) for id in ids)
         told |= {

@@ -60,7 +60,8 @@ def evaluate(
         return
     columns = ("target", "skill", "n", "hard", "soft", GAIN, SHARE)
     shown = [(row["target"], *_shown(row), _share(row)) for row in rows]
-    wanted = slice(None) if targets else slice(1, -1)
+    several = any(row["target"] != TRAINED_ON for row in rows)
+    wanted = slice(None) if targets else slice(0, -1) if several else slice(1, -1)
     table(
         columns[wanted],
         [cells[wanted] for cells in shown],
@@ -104,7 +105,9 @@ def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
             named = {one["name"]: one["mean"] for one in data.pop("metrics", ())}
             for name in ("skill", "model", "against", "split"):
                 data.pop(name, None)
+            own = data.pop("targets", ())
             rows.append({**data, **about, "metrics": named})
+            rows += [{**data, **about, **one, "metrics": {}} for one in own]
     return rows
 
 

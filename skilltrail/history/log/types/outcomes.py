@@ -43,6 +43,7 @@ from skilltrail.history.log.types.parts import (
     Verdict,
     says,
 )
+from skilltrail.history.log.types.targets import TargetJudged, TargetMeasured
 
 
 class RunStarted(Part, frozen=True, kw_only=True):
@@ -125,7 +126,7 @@ class GateJudged(Part, frozen=True, kw_only=True):
     metric: Metric
     mixed_weight: Annotated[Share, says("metric mixed only")] | None = None
     alpha: Annotated[Share, says("rule paired")] | None = None
-    tolerance: Annotated[Share, says("rule no_regression")] | None = None
+    tolerance: Annotated[Share, says("rule no_regression, or several targets")] | None = None
     prefer_shorter: Annotated[bool, says("where the rule reads it")] | None = None
     min_items: Annotated[Count, says("where the rule reads it")] | None = None
     min_coverage: Annotated[Share, says("where the rule reads it")] | None = None
@@ -159,6 +160,7 @@ class GateJudged(Part, frozen=True, kw_only=True):
     tokens_before: Count
     tokens_after: Count
     cost: Annotated[Costs, says("rule pareto")] | None = None
+    targets: Annotated[tuple[TargetJudged, ...], says("of several")] | None = None
 
 
 class SkillVersioned(Part, frozen=True, kw_only=True):
@@ -247,6 +249,7 @@ class SkillEvaluated(Part, frozen=True, kw_only=True):
     gain_high: float | None
     interval: Annotated[Tag, says("tag of the interval's method")]
     task_types: tuple[TaskType, ...] | None = None
+    targets: Annotated[tuple[TargetMeasured, ...], says("of several")] | None = None
     metrics: (
         Annotated[
             tuple[NamedMean, ...],

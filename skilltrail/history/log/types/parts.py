@@ -135,6 +135,11 @@ class Sample(Part, frozen=True, kw_only=True):
     size: Count
 
 
+class Coverage(Part, frozen=True, kw_only=True):
+    scored: Count
+    asked: Count
+
+
 class CostOf(Part, frozen=True, kw_only=True):
     """What the agent used."""
 
@@ -153,6 +158,7 @@ class RowScored(Part, frozen=True, kw_only=True):
     """One rollout with its score."""
 
     item: Annotated[str, says("item id")]
+    target: Annotated[str, says("name in targets, where there are several")] | None = None
     outcome: Outcome
     hard: Annotated[Share, says("null unless scored")] | None
     soft: Annotated[Share, says("null unless scored")] | None
@@ -172,11 +178,6 @@ class RowScored(Part, frozen=True, kw_only=True):
     cost: (
         Annotated[CostOf, says("what the agent used; only where the rule counts it")] | None
     ) = None
-
-
-class Coverage(Part, frozen=True, kw_only=True):
-    scored: Count
-    asked: Count
 
 
 class EditMade(Part, frozen=True, kw_only=True):
