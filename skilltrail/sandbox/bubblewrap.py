@@ -112,7 +112,7 @@ def missing_programs() -> list[str]:
 def shows(folder: Path) -> bool:
     """Return whether `folder` lies inside anything that a job can read."""
     real = folder.resolve()
-    seen = [Path("/usr/bin"), Path("/usr/lib"), *(path for path, _ in python.mounts())]
+    seen = [Path("/usr/bin"), Path("/usr/lib"), *python.sources()]
     return any(real.is_relative_to(one.resolve()) for one in seen)
 
 

@@ -303,6 +303,17 @@ import pathlib
 out = [str(p) for p in pathlib.Path('/site').glob('*.pth') if os.access(p, os.R_OK)
        and p.is_file()]
 """,
+    "compiled_paths": """
+import itertools, marshal, pathlib
+def names(code):
+    yield code.co_filename
+    for one in code.co_consts:
+        if hasattr(one, 'co_filename'): yield from names(one)
+out = [n for top in ('/site', '/py/bin', '/py/lib')
+       for p in itertools.islice(pathlib.Path(top).rglob('*.pyc'), 300)
+       for n in names(marshal.loads(p.read_bytes()[16:]))
+       if n.startswith('/') and not n.startswith(('/site', '/py/', '/usr/'))][:3]
+""",
     "direct_urls": """
 import pathlib
 def text(p):
