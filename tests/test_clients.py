@@ -171,6 +171,61 @@ def test_claude_runs_a_command_and_it_comes_back(
     assert reply.text == "fine"
 
 
+RECEIPTS = "---\nname: receipts\ndescription: Reads receipts.\n---\n\n# Receipts\n\nAdd up.\n"
+FOLDER = RECEIPTS + "\n<!-- SKILL FILE: references/tax.md -->\n- Marker of the file: 5512.\n"
+
+
+@pytest.mark.parametrize(("backend", "use_sdk"), CODEX[:1])
+def test_codex_loads_a_skill_on_offer_by_reading_it(
+    backend: str, use_sdk: bool, home: Path
+) -> None:
+    request = Request(prompt="Split this bill.", skills=(RECEIPTS,))
+    tool = ("exec_command", {"cmd": "cat .agents/skills/receipts/SKILL.md"})
+    reply, calls = ask(backend, home, say=first_then_text(tool), request=request,
+                       sandbox="danger-full-access")  # fmt: skip
+    assert "receipts: Reads receipts." in json.dumps(calls[0].body) + sent(calls)
+    assert reply.extra["loaded"] == ["receipts"]
+    quiet, _ = ask(backend, home, request=request)
+    assert quiet.extra["loaded"] == []
+
+
+@pytest.mark.parametrize(("backend", "use_sdk"), CLAUDE[:1])
+def test_claude_loads_a_skill_on_offer_by_its_tool(
+    backend: str, use_sdk: bool, home: Path
+) -> None:
+    request = Request(prompt="Split this bill.", skills=(RECEIPTS,))
+    tool = ("Skill", {"skill": "receipts"})
+    reply, calls = ask(backend, home, say=first_then_text(tool), request=request)
+    assert "receipts: Reads receipts." in sent(calls)
+    assert "Add up." in sent(calls)
+    assert reply.extra["loaded"] == ["receipts"]
+    quiet, _ = ask(backend, home, request=request)
+    assert quiet.extra["loaded"] == []
+
+
+@pytest.mark.parametrize(
+    ("backend", "tool", "more"),
+    [
+        pytest.param("codex_exec", ("exec_command", {"cmd": "cat references/tax.md"}),
+                     {"sandbox": "danger-full-access"}, marks=needs("codex")),
+        pytest.param("claude_exec", ("Read", {"file_path": "references/tax.md"}),
+                     {"tools": ("Read",)}, marks=needs("claude")),
+    ],
+)  # fmt: skip
+def test_an_agent_opens_a_file_of_a_skill_folder_and_it_is_known(
+    backend: str, tool: Any, more: dict[str, Any], home: Path
+) -> None:
+    request = Request(system=FOLDER, prompt="Tax?")
+    reply, calls = ask(backend, home, say=first_then_text(tool), request=request, **more)
+    posts = [json.dumps(call.body) for call in calls if call.method == "POST"]
+    assert "references/tax.md" in posts[0]
+    assert "5512" not in posts[0]
+    assert reply.extra["opened"] == ["references/tax.md"]
+    assert "5512" in posts[-1]
+    quiet, _ = ask(backend, home, request=request, **more)
+    assert quiet.extra["opened"] == []
+
+
 SCHEMA = {
     "type": "object",
     "properties": {"a": {"type": "string"}},

@@ -120,6 +120,8 @@ class Request:
         files: what lies in an agent harness's work folder beside the task; other backends
             refuse them.
         returns: names of files that the agent may leave there and that come back.
+        skills: texts of skills that an agent harness offers its agent; which it loads comes
+            back in `Reply.extra` as `loaded`.
     """
 
     system: str = ""
@@ -132,6 +134,7 @@ class Request:
     turn: int = 0
     files: tuple[File, ...] = ()
     returns: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         data = {
@@ -141,9 +144,10 @@ class Request:
             "tools": list(self.tools),
             "files": [file.to_json() for file in self.files],
             "returns": list(self.returns),
+            "skills": list(self.skills),
         }
         # Older keys know nothing of files: what is not used is not told.
-        return {k: v for k, v in data.items() if v or k not in ("files", "returns")}
+        return {k: v for k, v in data.items() if v or k not in ("files", "returns", "skills")}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Request:
@@ -155,6 +159,7 @@ class Request:
                 "tools": tuple(data["tools"]),
                 "files": tuple(File(**file) for file in data.get("files", ())),
                 "returns": tuple(data.get("returns", ())),
+                "skills": tuple(data.get("skills", ())),
             }
         )
 

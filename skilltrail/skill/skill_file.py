@@ -18,6 +18,7 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode
 
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.skill.document import BOM, frontmatter_length, raw_lines, split_lines
+from skilltrail.skill.folder import MAIN, files_of, folder_text, main_text
 
 SKILL_MD = "SKILL.md"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -65,6 +66,39 @@ def skill_md(
     for key, value in changes.items():
         head = _set(head, key, value)
     return "".join(head) + body
+
+
+def described(text: str) -> tuple[str, str]:
+    """Return name and description by which an agent program offers a skill, each on one line.
+
+    Without a description it is the first paragraph of the text, without a name `skill`.
+    """
+    head, body = _parted(main_text(text))
+    try:
+        known = _scalars(head)
+    except SkillError:
+        known = {}
+    name, description = known.get("name"), known.get("description")
+    if not description or not description.strip():
+        paragraphs = re.split(r"\n\s*\n", body.replace("\r\n", "\n"))
+        told = (one.strip() for one in paragraphs)
+        description = next((one for one in told if one and not one.startswith("#")), "")
+    found = name if name is not None and _is_name(name) else slug("" if name is None else name)
+    return found, " ".join(description.split())[:MOST_DESCRIPTION]
+
+
+def offered(name: str, description: str, skill: str = "") -> str:
+    """Return a skill as it is laid before an agent program: with that name and description."""
+    files = files_of(skill)
+    told = description.replace("<", "").replace(">", "")
+    about = None if _has_description(files[MAIN]) else told if told.strip() else name
+    text = skill_md(files[MAIN], name, about)
+    return folder_text(files | {MAIN: text})
+
+
+def _has_description(text: str) -> bool:
+    found = _scalars(_parted(text)[0]).get("description")
+    return found is not None and bool(found.strip())
 
 
 def slug(text: str) -> str:

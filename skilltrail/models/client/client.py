@@ -96,7 +96,7 @@ class ModelClient:
     def _check(self, request: Request) -> None:
         needs = {
             "tools": bool(request.tools),
-            "files": bool(request.files or request.returns),
+            "files": bool(request.files or request.returns or request.skills),
             "vision": any(p.image is not None for m in request.messages for p in m.parts),
         }
         for ability, needed in needs.items():

@@ -12,7 +12,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.strict import anthropic_schema
@@ -106,8 +106,10 @@ def claude_env(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> di
 class ClaudeHarness(Harness):
     """One run of `claude -p`, or of its SDK."""
 
+    skills_place: ClassVar[str] = ".claude/skills"
+
     def command(self, request: Request, folder: WorkFolder) -> Command:
-        bare = _KEY_VARIABLE in self.env
+        bare = _KEY_VARIABLE in self.env and not request.skills
         if self.options.exec.use_sdk:
             asked = {"options": claude_options(self.options, request, folder, bare)}
             return sdk_command("claude", asked, folder, self.env)
@@ -132,13 +134,14 @@ def claude_argv(
 ) -> tuple[str, ...]:
     """Return the whole command; the prompt is not part of it."""
     harness = options.exec
-    tools = ",".join(harness.tools)
+    tools = ",".join(_tools(options, request))
     words = [
         "claude" if harness.path is None else harness.path,
         "-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence",
         "--model", options.model, "--tools", tools,
     ]  # fmt: skip
-    words += ["--bare"] if bare else ["--setting-sources", "", "--strict-mcp-config"]
+    sources = "project" if request.skills else ""  # the work folder's, where skills lie
+    words += ["--bare"] if bare else ["--setting-sources", sources, "--strict-mcp-config"]
     flags = {
         "--allowedTools": tools if tools else None,
         "--system-prompt-file": folder.system_file(request, reads=can_read(options)),
@@ -151,6 +154,11 @@ def claude_argv(
     return (*words, *(str(word) for pair in given for word in pair))
 
 
+def _tools(options: RoleOptions, request: Request) -> list[str]:
+    """Return the tools that the agent has; one that loads a skill where skills are offered."""
+    return [*options.exec.tools, *(["Skill"] if request.skills else [])]
+
+
 def claude_options(
     options: RoleOptions, request: Request, folder: WorkFolder, bare: bool
 ) -> dict[str, Any]:
@@ -160,9 +168,9 @@ def claude_options(
         "cli_path": harness.path,
         "cwd": str(folder.work),
         "model": options.model,
-        "tools": list(harness.tools),
-        "allowed_tools": list(harness.tools),
-        "setting_sources": [],
+        "tools": _tools(options, request),
+        "allowed_tools": _tools(options, request),
+        "setting_sources": ["project"] if request.skills else [],
         "strict_mcp_config": True,
         "effort": options.effort,
         "max_turns": harness.max_turns,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from skilltrail.core.errors import ParamError
 from skilltrail.models.backends.strict import openai_schema
@@ -90,6 +90,8 @@ class CodexHarness(Harness):
         argv = codex_argv(self.options, request, folder, settings)
         return Command(argv, folder.task, folder.work, self.env)
 
+    skills_place: ClassVar[str] = ".agents/skills"
+
     @property
     def reads(self) -> bool:
         return True
@@ -104,6 +106,8 @@ def codex_settings(
     """Return the settings, each `key=value` in TOML."""
     harness = options.exec
     settings = list(_PLAIN)
+    if request.skills:
+        settings.append("skills.include_instructions=true")
     settings += [
         f"approval_policy={_toml(harness.approval_policy)}",
         f"web_search={_toml('live' if harness.web_search else 'disabled')}",

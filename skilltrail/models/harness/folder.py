@@ -16,7 +16,8 @@ from pathlib import Path, PurePosixPath
 from skilltrail.models.client.backend import bytes_at
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Part, Request
-from skilltrail.skill.folder import files_of, is_folder
+from skilltrail.skill.folder import files_of, is_folder, write_folder
+from skilltrail.skill.skill_file import described
 
 _EXTENSIONS = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp"}
 _MOST_RETURNED_BYTES = 16 * 1024 * 1024
@@ -60,8 +61,11 @@ class WorkFolder:
 
 
 @contextmanager
-def work_folder(request: Request) -> Iterator[WorkFolder]:
-    """Make the folder of one call, and remove it afterwards."""
+def work_folder(request: Request, skills_place: str = "") -> Iterator[WorkFolder]:
+    """Make the folder of one call, and remove it afterwards.
+
+    Skills on offer go to `skills_place` in it, each into a folder of its name.
+    """
     base = Path(tempfile.mkdtemp(prefix="skilltrail-"))
     try:
         work, side = base / "work", base / "side"
@@ -72,6 +76,8 @@ def work_folder(request: Request) -> Iterator[WorkFolder]:
             _place(work / _safe(file.name), file.path, file.digest)
         if is_folder(request.system):
             _place_skill(work, request.system)
+        for skill in request.skills:
+            write_folder(work / skills_place / described(skill)[0], skill)
         task = task_text(request)
         (work / "task.md").write_text(task, encoding="utf-8", newline="\n")
         yield WorkFolder(work, side, task, images)

@@ -11,11 +11,11 @@ import json
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from skilltrail.core.canon import value_of
 from skilltrail.models.client.classify import Endpoint, classify
@@ -25,6 +25,7 @@ from skilltrail.models.harness.process import Command, Finished, run
 from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.skill.folder import is_folder, named_in
+from skilltrail.skill.skill_file import described
 
 _STATUS = re.compile(r"(?i)\b(?:status|error|http|api)\b[^0-9\n]{0,24}\b([45]\d\d)\b")
 _LOGIN = re.compile(r"(?i)not logged in|/login|log in|missing environment")
@@ -40,17 +41,23 @@ class Harness(ABC):
         self.options, self.endpoint, self.env, self.remedy = options, endpoint, env, remedy
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
-        with work_folder(request) as folder:
+        with work_folder(request, self.skills_place) as folder:
             command = self.command(request, folder)
             reply = self.read(await run(command, self.endpoint.asked, self.remedy))
             if request.returns:
                 files = {"files": folder.returned(request.returns)}
                 reply = replace(reply, extra={**reply.extra, **files})
+            if request.skills:
+                actions = reply.extra.get("actions", ())
+                extra = {**reply.extra, "loaded": loaded(request.skills, actions)}
+                reply = replace(reply, extra=extra)
             if self.reads and is_folder(request.system):
                 told = json.dumps([one["input"] for one in reply.extra.get("actions", ())])
                 opened = {"opened": named_in(told, request.system)}
                 reply = replace(reply, extra={**reply.extra, **opened})
             return reply
+
+    skills_place: ClassVar[str] = ""  # where in the work folder it looks for skills
 
     @property
     def reads(self) -> bool:
@@ -72,6 +79,18 @@ class Harness(ABC):
         Raises:
             Refused, ModelError: it failed.
         """
+
+
+def loaded(skills: Sequence[str], actions: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the skills that an agent loaded: by its tool, or by reading them."""
+    names = [described(skill)[0] for skill in skills]
+    asked, told = set[str](), ""
+    for action in actions:
+        given = action["input"]
+        if action["name"] == "Skill" and isinstance(given, Mapping):
+            asked |= {str(value) for value in given.values()}
+        told += json.dumps(given, ensure_ascii=False)
+    return [name for name in names if name in asked or f"{name}/SKILL.md" in told]
 
 
 @dataclass
