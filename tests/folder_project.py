@@ -87,7 +87,7 @@ def write_project(folder: Path, url: str, **params: Any) -> None:
         "skills/seeds/qa.md": "",
         "skills/seeds/default": "",
         "dvc.yaml": "stages: {}\n",
-        ".gitignore": "/.skilltrail/\n",
+        ".gitignore": "/.skilltrail/\n/reports/out/proposal/\n",
     }
     for at, name in enumerate(SPLITS):
         rows = [

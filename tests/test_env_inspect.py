@@ -21,6 +21,7 @@ from skilltrail.envs.contract.fakes import FakeModel
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.errors import Transient
 from skilltrail.models.protocol import Reply
+from skilltrail.skill.folder import folder_text
 
 pytest.importorskip("inspect_ai", reason="needs the extra inspect")
 
@@ -242,6 +243,28 @@ def test_a_skill_can_lie_in_the_sandbox(
     note.write_text("Another note.")
     with pytest.raises(DataError, match=r"note\.txt"):
         roll(env, item, scripted(["a"], style="chat"))
+
+
+def test_a_skill_folder_is_laid_into_the_sandbox_and_what_is_opened_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "from inspect_ai.tool import tool\nfrom inspect_ai.solver import use_tools\n"
+        "@tool\ndef look():\n    async def execute(file: str):\n"
+        "        'Read a file.\\n\\nArgs:\\n  file: its path'\n"
+        "        return await sandbox().read_file('skills/own/' + file)\n    return execute\n"
+        "@task\ndef own():\n    return Task([Sample('q', target='a', id='x')], scorer=match(),"
+        " solver=[use_tools(look()), generate()], sandbox='local')\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch, skill_path="skills/own/SKILL.md")
+    files = {"SKILL.md": "See a.\n", "references/a.md": "Say a.\n", "references/b.md": "No.\n"}
+    call = {"id": "1", "name": "look", "arguments": {"file": "references/a.md"}}
+    replies = [Reply("", "tool", tool_calls=(call,)), Reply("a")]
+    model = scripted(replies, style="chat", abilities=frozenset({"tools"}))
+    trajectory = roll(env, item, model, folder_text(files))
+    assert env.score(item, trajectory).hard == 1.0
+    assert trajectory.extra["opened"] == ["references/a.md"]
+    assert "Say a." in str(model.requests[-1].messages)
 
 
 def test_code_of_a_task_that_raises_names_the_item(

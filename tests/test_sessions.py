@@ -228,6 +228,20 @@ def test_a_review_without_a_terminal_says_how(
     assert "--accept all" in capfd.readouterr().err
 
 
+def test_at_a_terminal_the_result_alone_is_on_stdout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    workspace(tmp_path, monkeypatch, a=CORRECTED)
+    assert run(["harvest", "--from", "given"]) == 0
+    capfd.readouterr()
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.prompt", lambda *args, **kwargs: "a")
+    assert run(["harvest", "review", "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["accepted"] == 1
+    assert ASK in said.err
+
+
 @pytest.mark.parametrize("args", [[], ["--from", "nowhere"], ["--from", "."]])
 def test_a_source_without_sessions_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str]

@@ -66,6 +66,7 @@ ELSEWHERE = {
     "share": "tests/test_sharing.py has the remote that it needs",
     "fetch": "tests/test_sharing.py has the remote that it needs",
     "arena": "tests/test_arena.py has the queue that it needs",
+    "nightly": "tests/test_nightly.py has the experiment that it needs",
     "harvest": "tests/test_sessions.py has the sessions that it needs",
 }
 

@@ -547,3 +547,66 @@ def ended(*runners: Runner) -> None:
     while any(runner.owner() is not None for runner in runners):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def proposals(folder: Path) -> Path:
+    """Write two proposed items of sessions, and return their folder."""
+    place = folder / "data/sessions"
+    place.mkdir(parents=True)
+    rows = [
+        {"id": f"session:{n}", "question": f"What is {n}?", "answers": [f"{n}."],
+         "scorer": "judge", "group": "g", "task_type": "corrected", "found": "corrected",
+         "feedback": "No: see http://a.invalid/x", "sessions": 2}
+        for n in (1, 2)
+    ]  # fmt: skip
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    (place / "proposed.jsonl").write_text(text, encoding="utf-8")
+    return place
+
+
+def test_proposed_items_are_reviewed_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    place, app = proposals(tmp_path), guard(tmp_path)
+    _, _, body = ask(app, "/api/proposals", OWN)
+    (folder,) = json.loads(body)["folders"]
+    assert [one["id"] for one in folder["left"]] == ["session:1", "session:2"]
+    assert folder["left"][0]["risks"] == ["links"]
+
+    def review(**asked: Any) -> tuple[int, Any]:
+        told = json.dumps({"folder": "data/sessions"} | asked).encode()
+        status, _, found = ask(app, "/api/review", CHANGE, "POST", told)
+        return status, json.loads(found)
+
+    edited = {"question": "What is one?", "answer": " One. "}
+    assert review(id="session:1", accepted=True, **edited) == (200, {"left": 1})
+    assert review(id="session:1", accepted=False)[0] == 400
+    assert review(id="session:2", accepted=False) == (200, {"left": 0})
+    (item,) = map(json.loads, (place / "items.jsonl").read_text("utf-8").splitlines())
+    assert (item["question"], item["answers"]) == ("What is one?", ["One."])
+    assert "sessions" not in item
+    _, _, body = ask(app, "/api/proposals", OWN)
+    assert json.loads(body)["folders"][0]["left"] == []
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"folder": "../data/sessions", "id": "session:1", "accepted": True},
+        {"folder": "/etc", "id": "session:1", "accepted": True},
+        {"folder": "data/sessions", "id": "session:9", "accepted": True},
+        {"folder": "data/sessions", "id": "session:1", "accepted": "yes"},
+        {"folder": "data/sessions", "id": "session:1", "accepted": True, "answer": "  "},
+        {"folder": "data/sessions", "id": "session:1", "accepted": True, "question": 7},
+        [],
+    ],
+)
+def test_a_review_of_what_is_not_there_decides_nothing(tmp_path: Path, asked: Any) -> None:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    place = proposals(tmp_path)
+    told = json.dumps(asked).encode()
+    status, _, body = ask(guard(tmp_path), "/api/review", CHANGE, "POST", told)
+    assert status == 400
+    assert "error" in json.loads(body)
+    assert [path.name for path in place.iterdir()] == ["proposed.jsonl"]
+    status, _, _ = ask(guard(tmp_path), "/api/review", STRANGER, "POST", told)
+    assert status in (401, 403)

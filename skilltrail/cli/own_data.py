@@ -241,20 +241,23 @@ def _name(path: Path) -> str:
 
 
 def copy_skill(source: Path, workspace: Path, name: str) -> str:
-    """Copy a skill into the workspace as its seed; return its path there.
+    """Copy a skill into the workspace as its seed, a folder as a folder; return its path there.
 
     Raises:
         UsageError: there is no such file, or a seed of that name that says something else.
     """
     from skilltrail.runtime.training import read_seed_skill
+    from skilltrail.skill.folder import write_folder
 
     text = read_seed_skill(source)
-    path = f"skills/seeds/{name}.md"
+    path = f"skills/seeds/{name}" if source.is_dir() else f"skills/seeds/{name}.md"
     there = workspace / path
-    if there.exists() and there.read_text(encoding="utf-8") != text:
+    if there.exists() and read_seed_skill(there) != text:
         raise UsageError(f"Writing {path}", "another text stands there", "Remove or rename it")
-    there.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(there, text)
+    if source.is_dir():
+        write_folder(there, text)
+    else:
+        write_atomic(there, text)
     return path
 
 

@@ -7,6 +7,8 @@ GET  /api/params   the form
 POST /api/check    {"params": {...}}: faults, doctor, plan, and the command it would be
 POST /api/start    {"params": {...}}
 POST /api/stop
+GET  /api/proposals  items that sessions propose and nobody has decided on
+POST /api/review     {"folder", "id", "accepted", "question"?, "answer"?}
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from starlette.routing import Route
 from skilltrail.core.canon import canonical, value_of
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.store.place import Place
-from skilltrail.ui import options, watch
+from skilltrail.ui import options, review, watch
 from skilltrail.ui.asking import Ask
 from skilltrail.ui.pages import FindRuns, Pages, content_policy
 from skilltrail.ui.runner import Runner
@@ -55,6 +57,8 @@ class Live:
                 Route("/api/check", self.check, methods=["POST"]),
                 Route("/api/start", self.start, methods=["POST"]),
                 Route("/api/stop", self.stop, methods=["POST"]),
+                Route("/api/proposals", self.proposals),
+                Route("/api/review", self.review, methods=["POST"]),
             ],
             exception_handlers={SkilltrailError: _told},
         )
@@ -99,6 +103,16 @@ class Live:
 
     async def stop(self, request: Request) -> Response:
         return JSONResponse({"stopped": await run_in_threadpool(self.runner.stop)})
+
+    async def proposals(self, request: Request) -> Response:
+        found = await run_in_threadpool(review.waiting, self.place.workspace)
+        return JSONResponse({"folders": found})
+
+    async def review(self, request: Request) -> Response:
+        asked = await _object_in(request)
+        return JSONResponse(
+            await run_in_threadpool(review.decided, self.place.workspace, asked)
+        )
 
     def state(self, name: str | None) -> dict[str, Any]:
         """Return what is on, in JSON."""
@@ -155,6 +169,13 @@ class Live:
 
 
 async def _changes_in(request: Request) -> dict[str, Any]:
+    params = (await _object_in(request)).get("params")
+    if not isinstance(params, dict):
+        raise UsageError("The request", "has no object `params`")
+    return params
+
+
+async def _object_in(request: Request) -> dict[str, Any]:
     try:
         sent = await asyncio.wait_for(request.body(), BODY_S)
         body = value_of(sent.decode("utf-8"))
@@ -163,10 +184,7 @@ async def _changes_in(request: Request) -> dict[str, Any]:
         raise UsageError("The request", f"was not whole within {BODY_S:.0f} s") from error
     except ValueError as error:
         raise UsageError("The request", f"is not usable JSON: {error}") from error
-    params = body.get("params") if isinstance(body, dict) else None
-    if not isinstance(params, dict):
-        raise UsageError("The request", "has no object `params`")
-    return params
+    return body if isinstance(body, dict) else {}
 
 
 async def _told(request: Request, error: Exception) -> Response:

@@ -68,6 +68,9 @@ COMMANDS = (
     Command("ci", "deliver.review", "Write a comment for a pull request; hold a threshold."),
     Command("pr", "deliver.review", "Write a branch with the last run, and its page."),
     Command("check-commit", "deliver.review", "Refuse a best skill that no training wrote."),
+    Command(
+        "nightly", "deliver.nightly", "Harvest, train within a budget and propose; never adopt."
+    ),
     Command("new-env", "start.envs", "Make a new environment from the template."),
     Command("harvest", "start.harvest", "Propose items from the sessions of agent programs."),
     Command("data", "start.envs", "Join a released split manifest with your download."),

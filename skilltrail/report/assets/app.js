@@ -55,7 +55,7 @@ function theme() {
 function print() {
   window.addEventListener("beforeprint", () => {
     const { view, rest } = route();
-    for (const [name] of VIEWS) if (name !== view && !["log", "audit", "start"].includes(name)) draw(name, []);
+    for (const [name] of VIEWS) if (name !== view && !["log", "audit", "start", "review"].includes(name)) draw(name, []);
     draw(view, rest);
   });
 }

@@ -96,3 +96,60 @@ if (byId("start")) {
   byId("nav").append(el("a", { href: "#/start", "data-view": "start" }, "Start"));
   if (location.hash === "#/start") show(false);
 }
+
+// Proposed items of sessions: a person accepts, edits or drops each.
+VIEWS.push(["review", "Review"]);
+DRAW.review = async (node) => {
+  try {
+    drawProposals(node, (await ask("/api/proposals")).folders);
+  } catch (error) {
+    fill(node, el("p", { class: "bad", role: "alert" }, error.message));
+  }
+};
+
+function drawProposals(node, folders) {
+  const waiting = folders.filter((one) => one.left.length);
+  if (!waiting.length) {
+    fill(node, el("p", {}, "No proposed item waits. ", el("code", {}, "skilltrail harvest --from claude"), " proposes some."));
+    return;
+  }
+  fill(node, waiting.map((one) => [
+    el("p", { class: "note" }, `${some(one.left.length, "proposal")} in `, el("code", {}, one.folder), "; what is accepted goes to ", el("code", {}, one.items)),
+    el("ul", { class: "edits" }, one.left.map((record) => proposal(node, one.folder, record)))]));
+}
+
+function proposal(node, folder, record) {
+  const box = (name, text) => el("textarea", { id: `${name}-${record.id}`, rows: Math.min(8, text.split("\n").length + 1) }, text);
+  const question = box("question", record.question);
+  const answer = box("answer", record.answer);
+  const card = el("li", { class: "edit" });
+  const decide = async (accepted) => {
+    const body = { folder, id: record.id, accepted };
+    if (question.value !== record.question) body.question = question.value;
+    if (answer.value !== record.answer) body.answer = answer.value;
+    try {
+      await ask("/api/review", body);
+      card.remove();
+      if (!node.querySelector("li.edit")) DRAW.review(node);
+    } catch (error) {
+      card.append(el("p", { class: "bad", role: "alert" }, error.message));
+    }
+  };
+  card.append(
+    el("p", { class: "head" }, el("code", { class: "id" }, record.id), el("b", {}, record.found),
+      el("span", { class: "note" }, ` in ${some(record.sessions, "session")}`)),
+    record.risks.length ? el("p", { class: "bad" }, `Look twice: ${record.risks.join(", ")}`) : "",
+    el("label", { for: question.id }, "Question"), question,
+    record.feedback ? el("p", { class: "note" }, said(record.feedback)) : "",
+    record.command ? el("p", { class: "note" }, el("code", {}, record.command)) : "",
+    el("label", { for: answer.id }, "Answer"), answer,
+    el("p", { class: "controls" },
+      el("button", { type: "button", onclick: () => decide(true) }, "Accept"), " ",
+      el("button", { type: "button", onclick: () => decide(false) }, "Drop")));
+  return card;
+}
+
+if (byId("review")) {
+  byId("nav").append(el("a", { href: "#/review", "data-view": "review" }, "Review"));
+  if (location.hash === "#/review") show(false);
+}

@@ -37,6 +37,7 @@ IGNORED = """\
 /data/rollouts/
 /reports/out/evaluation.jsonl
 /reports/out/index.html
+/reports/out/proposal/
 .skilltrail/
 .env
 __pycache__/

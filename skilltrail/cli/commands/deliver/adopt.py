@@ -11,26 +11,24 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from skilltrail.cli.adoption import Change, Risk, page, put_on_branch, told
 from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import project, skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
-from skilltrail.history.ask.sources import Skill
-from skilltrail.runtime.console import emit, safe, say
-from skilltrail.skill.document import unified_diff
+from skilltrail.history.ask.sources import Project, Skill
+from skilltrail.runtime.console import emit, say
 from skilltrail.skill.folder import files_of, main_text
-from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
+from skilltrail.skill.risks import risks_told
 from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults
 
 PROPOSAL = Path("reports/out/proposal")
-Risk = tuple[str, RiskyLine]  # the file's name, "" for the skill's first
 
 
 def adopt(
@@ -47,6 +45,9 @@ def adopt(
     propose: Annotated[
         bool, typer.Option("--propose", help=f"Only write {PROPOSAL}/, for review elsewhere.")
     ] = False,
+    branch: Annotated[
+        str | None, typer.Option(help="With --propose: also a commit on HEAD on this branch.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Name in SKILL.md.")] = None,
     description: Annotated[str | None, typer.Option(help="Description in SKILL.md.")] = None,
 ) -> None:
@@ -56,7 +57,10 @@ def adopt(
     stay as they are.
 
     Example: skilltrail adopt .claude/skills/trees --skill best
+    Example: skilltrail adopt .claude/skills/trees --propose --branch proposal/trees
     """
+    if branch is not None and not propose:
+        raise UsageError("--branch", "no --propose", "Use both: nothing live is written then")
     here = project()
     found = skill_of(here, skill)
     path = place_of(target)
@@ -69,34 +73,21 @@ def adopt(
     if not changes:
         emit(f"{path} holds this skill already")
         return
-    diff = "".join(unified_diff(one.live, one.text, one.name) for one in changes)
-    emit(diff)
+    emit("".join(one.diff for one in changes))
     risks = [risk for one in changes for risk in one.risks]
     if risks:
         say(f"new lines to review: {risks_told(line for _, line in risks)}")
     if propose:
-        _propose(proposal, path, changes, diff, risks)
+        write_proposal(here, found, path, changes, branch)
         return
     _require_yes(path, risks, yes=yes, risky=risky)
+    _write(changes)
+
+
+def _write(changes: Sequence[Change]) -> None:
     for one in changes:
         write_atomic(one.path, one.text)
         say(f"wrote {one.path}")
-
-
-@dataclass(frozen=True)
-class Change:
-    """A file of the skill that differs from the live one; `name` is its path in the skill."""
-
-    name: str
-    path: Path
-    live: str
-    text: str
-
-    @property
-    def risks(self) -> list[Risk]:
-        """Each risky new line, with the file's name where it is not the first file."""
-        lines = risky_lines(self.text, self.live)
-        return [("" if self.name == self.path.name else self.name, line) for line in lines]
 
 
 def changes_of(
@@ -114,15 +105,26 @@ def changes_of(
     return [one for one in changes if one.live != one.text]
 
 
-def _propose(
-    proposal: Path, path: Path, changes: Sequence[Change], diff: str, risks: Sequence[Risk]
+def write_proposal(
+    here: Project,
+    found: Skill,
+    path: Path,
+    changes: Sequence[Change],
+    branch: str | None,
+    scores: str = "",
 ) -> None:
-    """Write the files as they would be, their diff and the lines to look at."""
-    told = {one.name: one.text for one in changes}
-    told[f"{path.name}.diff"] = diff
-    told[f"{path.name}.risks.txt"] = "".join(map(_told, risks))
-    for name, text in told.items():
-        write_atomic(proposal / name, text)
+    """Write the files as they would be, their diff, the lines to look at and the page."""
+    folder = here.workspace / PROPOSAL
+    text = page(found, path, changes, scores, "" if branch is None else branch)
+    if branch is not None:
+        commit = put_on_branch(here.workspace, branch, changes, text.removeprefix("# "))
+        say(f"branch {branch} holds it as {commit[:10]}; HEAD is where it was")
+    texts = {one.name: one.text for one in changes} | {"proposal.md": text}
+    texts[f"{path.name}.diff"] = "".join(one.diff for one in changes)
+    risks = (risk for one in changes for risk in one.risks)
+    texts[f"{path.name}.risks.txt"] = "".join(map(told, risks))
+    for name, one in texts.items():
+        write_atomic(folder / name, one)
     say(f"proposed in {PROPOSAL}/; {path} is untouched")
 
 
@@ -144,14 +146,6 @@ def _text(
     return as_skill_md(main_text(found.text), started, name, description, path, live)
 
 
-def _told(risk: Risk) -> str:
-    """Return a risky line as a line of text: file, number, risks, what it says."""
-    file, line = risk
-    where = f"{file}:" if file else ""
-    kinds = ", ".join(one.value for one in line.risks)
-    return safe(f"{where}{line.line}: [{kinds}] {line.text}") + "\n"
-
-
 def _require_yes(path: Path, lines: Sequence[Risk], *, yes: bool, risky: bool) -> None:
     """Ask about each risky line, then about the file; the first no ends the command.
 
@@ -162,11 +156,11 @@ def _require_yes(path: Path, lines: Sequence[Risk], *, yes: bool, risky: bool) -
         return
     if not sys.stdin.isatty():
         for line in lines:
-            say(_told(line).removesuffix("\n"))
-        told = f"{len(lines)} new lines need a yes each" if lines else "not interactive"
+            say(told(line).removesuffix("\n"))
+        why = f"{len(lines)} new lines need a yes each" if lines else "not interactive"
         remedy = "Use --yes --risky to take them unasked" if lines else "use --yes to write"
-        raise UsageError(f"Writing {path}", told, f"{remedy}, --propose to propose")
-    questions = [f"{_told(line)}Keep this line?" for line in lines]
+        raise UsageError(f"Writing {path}", why, f"{remedy}, --propose to propose")
+    questions = [f"{told(line)}Keep this line?" for line in lines]
     for question in questions if yes else [*questions, f"Write {path}?"]:
         if not typer.confirm(question, default=False, err=True):
             say(f"{path} is untouched")

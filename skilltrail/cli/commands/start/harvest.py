@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from skilltrail.core.hidden import spelled_out
 from skilltrail.data.sessions.episodes import episodes_of
 from skilltrail.data.sessions.proposals import (
     ITEMS,
+    PROPOSED,
     Collector,
     Harvest,
     decide,
@@ -56,10 +57,8 @@ def find(
     if source is None:
         remedy = "Name claude, codex, or a folder with .jsonl files"
         raise UsageError("skilltrail harvest", "no --from", remedy)
-    folder = find_place().workspace / into
-    done = _read_all(session_files(source, os.environ), decided_in(folder))
-    folder.mkdir(parents=True, exist_ok=True)
-    path = write_proposals(folder, done.proposals)
+    done = collected(source, find_place().workspace / into)
+    path = into / PROPOSED
     if as_json:
         emit_json(
             {
@@ -67,7 +66,7 @@ def find(
                 "unread_lines": done.unread,
                 "found": dict(sorted(done.found.items())),
                 "proposed": len(done.proposals),
-                "file": str(into / path.name),
+                "file": str(path),
             }
         )
         return
@@ -75,9 +74,17 @@ def find(
     emit(f"{done.sessions} sessions; episodes: {kinds or 'none'}")
     if done.unread:
         say(f"note: {done.unread} lines are no JSON or too long, and were passed over")
-    emit(f"wrote {into / path.name}: {len(done.proposals)} proposed items")
+    emit(f"wrote {path}: {len(done.proposals)} proposed items")
     if done.proposals:
         say(f"next: skilltrail harvest review --into {into}")
+
+
+def collected(source: str, folder: Path) -> Harvest:
+    """Read the sessions of `source` and write what they propose into `folder`."""
+    done = _read_all(session_files(source, os.environ), decided_in(folder))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_proposals(folder, done.proposals)
+    return done
 
 
 def _read_all(files: list[Path], decided: frozenset[str]) -> Harvest:
@@ -119,7 +126,7 @@ def review(
         remedy = "Name ids: --accept ID --drop ID, or --accept all"
         raise UsageError("skilltrail harvest review", "not interactive", remedy)
     else:
-        counts = _asked(folder, left)
+        counts = _asked(folder, left, say if as_json else emit)
     if as_json:
         emit_json({**counts, "file": str(into / ITEMS)})
         return
@@ -152,10 +159,12 @@ def _named(
     return counts
 
 
-def _asked(folder: Path, left: list[dict[str, Any]]) -> dict[str, int]:
+def _asked(
+    folder: Path, left: list[dict[str, Any]], show: Callable[[str], None]
+) -> dict[str, int]:
     counts = {"accepted": 0, "dropped": 0, "left": len(left)}
     for record in left:
-        _show(record)
+        _show(record, show)
         answer = typer.prompt(
             "accept, edit, drop, later, quit [a/e/d/l/q]", default="l", err=True
         )
@@ -171,12 +180,13 @@ def _asked(folder: Path, left: list[dict[str, Any]]) -> dict[str, int]:
     return counts
 
 
-def _show(record: Mapping[str, Any]) -> None:
-    emit(f"\n{record['id']}  found: {record['found']}, in {record['sessions']} session(s)")
+def _show(record: Mapping[str, Any], show: Callable[[str], None]) -> None:
+    """Show a proposal, where a result goes to stdout beside it on stderr."""
+    show(f"\n{record['id']}  found: {record['found']}, in {record['sessions']} session(s)")
     for name in ("question", "feedback", "command"):
         if name in record:
-            emit(f"{name}: {spelled_out(str(record[name]))}")
-    emit(f"answer: {spelled_out(str(record['answers'][0]))}")
+            show(f"{name}: {spelled_out(str(record[name]))}")
+    show(f"answer: {spelled_out(str(record['answers'][0]))}")
     lines = f"{record['question']}\n{record.get('feedback', '')}".split("\n")
     risks = sorted({risk.value for line in lines for risk in risks_of(line)})
     if risks:

@@ -1,0 +1,78 @@
+"""Proposed items on the live page: what waits for a person, and what the person decided.
+
+A folder is one of those below `data/` that hold proposals, looked up by name and never opened
+by a path that came in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from skilltrail.core.errors import UsageError
+from skilltrail.core.hidden import spelled_out
+from skilltrail.data.sessions.proposals import ITEMS, PROPOSED, decide, proposed_in
+from skilltrail.skill.risks import risks_of
+
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def waiting(workspace: Path) -> list[dict[str, Any]]:
+    """Return each folder with the proposals that are left in it."""
+    found = []
+    for name, path in _folders(workspace).items():
+        left = [_shown(record) for record in proposed_in(path)]
+        found.append({"folder": name, "items": f"{name}/{ITEMS}", "left": left})
+    return found
+
+
+def decided(workspace: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep a decision and return how many proposals are left.
+
+    Args:
+        asked: `folder`, `id`, `accepted`, and `question` and `answer` where they were edited.
+
+    Raises:
+        UsageError: there is no such proposal, or a value is not of its kind.
+    """
+    folder = _folders(workspace).get(str(asked.get("folder")))
+    if folder is None:
+        raise UsageError("The review", "no such folder of proposals", "Reload the page")
+    accepted = asked.get("accepted")
+    texts = {name: asked.get(name) for name in ("question", "answer") if name in asked}
+    blank = [name for name, one in texts.items() if not isinstance(one, str) or not one.strip()]
+    if not isinstance(accepted, bool) or blank:
+        found = f"{blank[0]} is no text" if blank else "accepted is not true or false"
+        raise UsageError("The review", found, "Reload the page")
+    with _ONE_AT_A_TIME:
+        left = {str(record["id"]): record for record in proposed_in(folder)}
+        record = left.pop(str(asked.get("id")), None)
+        if record is None:
+            raise UsageError("The review", "this one is decided already", "Reload the page")
+        if "question" in texts:
+            record["question"] = str(texts["question"]).strip()
+        if "answer" in texts:
+            record["answers"] = [str(texts["answer"]).strip()]
+        decide(folder, record, accepted=accepted)
+    return {"left": len(left)}
+
+
+def _folders(workspace: Path) -> dict[str, Path]:
+    found = sorted((workspace / "data").glob(f"*/{PROPOSED}"))
+    return {path.parent.relative_to(workspace).as_posix(): path.parent for path in found}
+
+
+def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown of a proposal, signs that nobody sees spelled out."""
+    texts = {name: str(record[name]) for name in ("question", "feedback", "command")
+             if name in record} | {"answer": str(record["answers"][0])}  # fmt: skip
+    lines = "\n".join(texts.values()).split("\n")
+    return {
+        "id": str(record["id"]),
+        "found": str(record.get("found", "")),
+        "sessions": record.get("sessions", 1),
+        "risks": sorted({risk.value for line in lines for risk in risks_of(line)}),
+        **{name: spelled_out(text) for name, text in texts.items()},
+    }
