@@ -9,14 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from skilltrail.core.child import wants_turn
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
+from skilltrail.core.served import Served
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.guard import Guard
 from skilltrail.envs.protocol import Where
@@ -102,6 +105,29 @@ def test_bulk_is_scored_in_the_child_and_in_linear_time() -> None:
     began = time.process_time()
     assert by_rule(env, item, said("a b " * 2000)).hard == 0.0
     assert time.process_time() - began < 2  # of this process: the loop is free meanwhile
+
+
+def test_what_was_scored_is_not_scored_again_whichever_model_answered(brief: Guard) -> None:
+    env, item = env_of("qa"), pattern_item("^b+$")
+    first = by_rule(env, item, said("bbb"), brief)
+    brief.stop()
+    assert brief.knows(env.name, env.params, "score", item, said("bbb"))
+    other = replace(said("bbb"), served=(Served("m", "print-2"),))
+    assert by_rule(env, item, other, brief) == first
+    assert not brief.knows(env.name, env.params, "score", item, said("bb"))
+    assert by_rule(env, pattern_item("^b$"), said("bbb"), brief) != first
+
+
+def test_a_child_that_waits_for_its_turn_is_told_from_one_that_sleeps() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as sleeper:
+        until = time.monotonic() + 30
+        while wants_turn(sleeper.pid) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not wants_turn(sleeper.pid)
+        assert sleeper.stdin is not None
+        sleeper.stdin.close()
+    assert wants_turn(os.getpid())
+    assert not wants_turn(2**22 + 1)
 
 
 class Raising(ToyEnvironment):

@@ -93,7 +93,7 @@ def _read(process: subprocess.Popen[bytes], n_bytes: int, until: float) -> bytes
     while len(found) < n_bytes:
         left = max(0.0, until - time.monotonic())
         ready, _, _ = select.select([process.stdout], [], [], left)
-        if not ready and _wants_turn(process.pid):  # the kernel ends it, once it had its time
+        if not ready and wants_turn(process.pid):  # the kernel ends it, once it had its time
             until = time.monotonic() + 1
             continue
         more = os.read(process.stdout.fileno(), n_bytes - len(found)) if ready else b""
@@ -105,7 +105,7 @@ def _read(process: subprocess.Popen[bytes], n_bytes: int, until: float) -> bytes
     return bytes(found)
 
 
-def _wants_turn(pid: int) -> bool:
+def wants_turn(pid: int) -> bool:
     """Return whether a process is at work, or would be if the machine had room for it."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:

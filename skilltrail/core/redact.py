@@ -85,8 +85,8 @@ _COMMAND = re.compile(
     rf"""(?x)
     (?P<name> \b(?: curl{_WORDS}(?:-[a-zA-Z]{{0,8}}[uU]|--(?:proxy-)?user)
         | https?{_WORDS}(?:-a|--auth) | (?:sshpass|7z\w?){_WORDS}-p | (?:un)?zip{_WORDS}-P
-        | (?:mysql|mariadb|mongo)\w*{_WORDS}-p(?=\S)
-        | \w+\s+login{_WORDS}-p | redis-cli{_WORDS}-a | ldap\w+{_WORDS}-w
+        | (?:mysql|mariadb|mongo)\w{{0,20}}{_WORDS}-p(?=\S)
+        | \w+\s+login{_WORDS}-p | redis-cli{_WORDS}-a | ldap\w{{1,20}}{_WORDS}-w
         | smbclient{_WORDS}-U ) [\s=]{{0,4}} (?=[^\s$<{{-]) )
     (?: "[^"$\n]+" | '[^'\n]+' | [^\s"']+ )"""
 )
