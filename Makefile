@@ -78,7 +78,7 @@ attack: .venv/ready-dev
 
 test-cluster: .venv/ready-dev
 	@$(INSTALL) --no-build-isolation --editable ".[local,openvino,ui,datasets,docs,dev,ray]"
-	python -m pytest tests/test_cluster.py -m "cluster or not cluster" -rs
+	python -m pytest tests/test_cluster.py tests/test_hosts.py -m "cluster or not cluster" -rs
 
 bench: .venv/ready-dev
 	for file in benchmarks/bench_*.py; do python "$$file" || exit 1; done

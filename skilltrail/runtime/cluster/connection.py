@@ -156,7 +156,8 @@ def _connect(ray: Any, address: str, folder: str) -> None:
             log_to_driver=False,
             **({"include_dashboard": False} if address == _STARTED_HERE else {}),
         )
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises bare ones too
+        ray.shutdown()
         raise SkilltrailError(
             f"ray.address: {address}",
             str(error).strip(),
