@@ -43,39 +43,7 @@ SKILL = "- A rule of the skill.\n" * 20
 Call = Callable[[], Awaitable[Any]]
 HTTP = import_module("httpx2" if find_spec("httpx2") is not None else "httpx")
 
-STUB = """
-import asyncio, json
-body = json.dumps({"id": "c", "object": "chat.completion", "created": 0, "model": "m",
-    "choices": [{"index": 0, "finish_reason": "stop",
-                 "message": {"role": "assistant", "content": "an answer"}}],
-    "usage": {"prompt_tokens": 300, "completion_tokens": 3, "total_tokens": 303}}).encode()
-reply = (b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: "
-         + str(len(body)).encode() + b"\\r\\n\\r\\n" + body)
-
-class Stub(asyncio.Protocol):
-    def connection_made(self, transport):
-        self.transport, self.data, self.need = transport, b"", None
-    def data_received(self, data):
-        self.data += data
-        while True:
-            head = self.data.find(b"\\r\\n\\r\\n")
-            if head < 0:
-                return
-            for line in self.data[:head].lower().split(b"\\r\\n"):
-                if line.startswith(b"content-length:"):
-                    need = head + 4 + int(line.split(b":")[1])
-            if len(self.data) < need:
-                return
-            self.data = self.data[need:]
-            self.transport.write(reply)
-
-async def main():
-    server = await asyncio.get_running_loop().create_server(Stub, "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-asyncio.run(main())
-"""
+STUB = Path(__file__).with_name("stub.py")
 
 
 def model_at(url: str, workers: int) -> Model:
@@ -223,7 +191,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     stub = subprocess.Popen(
-        [sys.executable, "-c", STUB], stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        [sys.executable, str(STUB)], stdout=subprocess.PIPE, text=True, encoding="utf-8"
     )
     assert stub.stdout is not None
     try:

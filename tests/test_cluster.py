@@ -19,10 +19,12 @@ from env_world import ROOT, env_of, own_items
 from toy_world import SEED_SKILL, ToyModel, items_of, run_toy, toy_params
 
 from skilltrail.core.errors import BudgetError, ParamError
+from skilltrail.core.targets import Target
 from skilltrail.envs.registry import environment_class
 from skilltrail.method.making import Here
 from skilltrail.models.client.budget import UNUSED, Amount
 from skilltrail.models.errors import ModelConfigError
+from skilltrail.models.panel import Panel
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.executor import RayOptions
@@ -67,7 +69,13 @@ def test_a_node_has_room_for_what_its_scarcest_resource_allows() -> None:
 @pytest.mark.parametrize("backend", ["handoff", "replay"])
 def test_answers_that_lie_here_are_refused_on_a_cluster(backend: str) -> None:
     with pytest.raises(ModelConfigError, match="executor: local"):
-        refuse_models_of_here("target", RoleOptions(backend=backend))
+        refuse_models_of_here("target", RoleOptions(backend=backend), ToyModel())
+
+
+def test_several_targets_are_refused_on_a_cluster() -> None:
+    panel = Panel([Target("one")], {"one": ToyModel()})
+    with pytest.raises(ModelConfigError, match="several `targets`"):
+        refuse_models_of_here("target", RoleOptions(), panel)
 
 
 def test_only_embedded_models_are_probed() -> None:

@@ -52,9 +52,9 @@ class Cluster:
         """Return who makes rollouts of `env` by this target on the cluster.
 
         Raises:
-            ModelConfigError: the target answers on this machine alone.
+            ModelConfigError: the target answers on this machine alone, or is several.
         """
-        refuse_models_of_here(role, options)
+        refuse_models_of_here(role, options, target)
         return RayMaker(
             self._ray, env, role, options, target, self._resources,
             purse=lambda: self._purse(role, options), say=say, report=self._report,
@@ -152,7 +152,7 @@ def _connect(ray: Any, address: str, folder: str) -> None:
         ray.init(
             address=address,
             runtime_env={"working_dir": folder},
-            logging_level="warning",
+            logging_level="error",
             log_to_driver=False,
             **({"include_dashboard": False} if address == _STARTED_HERE else {}),
         )

@@ -19,6 +19,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.errors import ModelConfigError, Transient
+from skilltrail.models.panel import members_of
 from skilltrail.models.protocol import Model, Request
 from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import BudgetOptions, RoleOptions
@@ -202,12 +203,16 @@ def room_on(has: Mapping[str, float], needs: Mapping[str, float]) -> int:
     return min(int(there.get(name.lower(), 0) // amount) for name, amount in needs.items())
 
 
-def refuse_models_of_here(role: str, options: RoleOptions) -> None:
-    """Refuse backends that answer from this machine alone.
+def refuse_models_of_here(role: str, options: RoleOptions, target: Model) -> None:
+    """Refuse what is made on this machine alone: answers that lie here, several targets.
 
     Raises:
-        ModelConfigError: it is one.
+        ModelConfigError: it is one of these.
     """
+    if members_of(target):
+        raise ModelConfigError(
+            "executor: ray", "several `targets`", "Use executor: local, or train on one target"
+        )
     if options.backend in ("handoff", "replay"):
         raise ModelConfigError(
             f"{role}.backend: {options.backend}",
