@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import golden_runs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from llm_script import MemoryFacts, ScriptedModel
+from methods_world import run_method
+from null_store import NullStore
+from toy_world import run_toy, toy_params
 
 from skilltrail.core.errors import SkillError
+from skilltrail.optimizers.llm.optimizer import LlmOptimizer
+from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.candidate import composed
 from skilltrail.skill.document import split_lines, unified_diff
@@ -26,6 +33,7 @@ from skilltrail.skill.lineage import advance, seed_lineage
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.structure import structure_faults
 from skilltrail.skill.untrusted import Unusable, edit_from_untrusted
+from skilltrail.verify.log import verify_log
 
 SCRIPT = "def pence(pounds):\n    return pounds * 100\n"
 TEST = "from prices import pence\n\n\ndef test_pence():\n    assert pence(2) == 200\n"
@@ -156,6 +164,9 @@ def test_a_whole_new_text_rewrites_the_files_it_holds_and_scripts_stay() -> None
     made = rewrite(WHOLE, folder_text(new), "4.0", frozen=True)
     assert made.results[0].status.value == "applied"
     assert files_of(made.text) == FILES | {"references/words.md": "# Words\n\n- New.\n"}
+    one = rewrite(WHOLE, folder_text(FILES | {"SKILL.md": "# P\n"}), "4.0", frozen=True)
+    assert files_of(one.text)["references/units.md"] == FILES["references/units.md"]
+    assert rewrite(WHOLE, WHOLE + "\n", "4.0").results[0].status.value == "noop"
     strange = rewrite(WHOLE, folder_text(FILES | {"references/z.md": "x\n"}), "4.0")
     assert (strange.text, strange.results[0].status.value) == (WHOLE, "invalid")
 
@@ -259,3 +270,33 @@ def test_a_model_names_a_file_of_the_folder_or_is_told_which_there_are() -> None
     assert isinstance(elsewhere, Unusable)
     alone = edit_from_untrusted(told | {"file": "references/units.md"})
     assert isinstance(alone, Unusable)
+
+
+LLM = ("patch", "rewrite_from_suggestions", "full_rewrite_minibatch")
+
+
+@pytest.mark.parametrize("how", [*LLM, "bootstrap", "gepa", "random_search"])
+def test_every_mode_and_method_trains_a_folder_and_leaves_its_other_files(
+    how: str, tmp_path: Path
+) -> None:
+    trees = "---\nname: trees\ndescription: x\n---\r\n\n# Trees\n\n- Answer with the tree.\n"
+    files = FILES | {"SKILL.md": trees}
+    if how in LLM:
+        model = ScriptedModel(golden_runs.say)
+        options = LlmOptions(minibatch_size=2, skill_aware=True)
+        optimizer = LlmOptimizer(lambda stage: model, MemoryFacts(), options, "toy")
+        asked = {"enabled": True}
+        params = toy_params(
+            batch_size=4, update_mode=how, compaction=True, skill_aware=asked,
+            slow_update=asked | {"samples": 4}, meta_skill=asked,
+        )  # fmt: skip
+        seed = folder_text(files)
+        done = run_toy(tmp_path, NullStore(), params, optimizer=optimizer, seed_skill=seed)
+    else:
+        done = run_method(tmp_path, NullStore(), how, seed_skill=folder_text(files))
+    best = files_of(done.state.best_skill)
+    assert done.state.best_version
+    assert best.pop("SKILL.md").startswith(trees[: trees.index("# Trees")])
+    assert best == {path: text for path, text in FILES.items() if path != "SKILL.md"}
+    report = verify_log(done.log, "log")
+    assert [str(fault) for fault in report.faults] == []

@@ -41,8 +41,12 @@ def rewrite(parent: str, text: str, edit: str, *, frozen: bool = False) -> Candi
         return _rewrite(parent, text, edit, frozen=frozen)
     made: dict[str, Candidate] = {}
     for path, new in texts.items():
-        if path == MAIN or (is_markdown(path) and not is_script(path)):
+        same = text_lines(new) == text_lines(files[path])  # a file that says the same stays
+        if not same and (path == MAIN or (is_markdown(path) and not is_script(path))):
             made[path] = _rewrite(files[path], new, edit, frozen=frozen)
+    if not made:
+        result = EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")
+        return joined(parent, made, [result])
     worst = min((one.results[0] for one in made.values()), key=_rank)
     kept = made if worst.status in (EditStatus.APPLIED, EditStatus.NOOP) else {}
     return joined(parent, kept, [worst])
