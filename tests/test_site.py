@@ -7,10 +7,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
-from skilltrail.cli.commands import COMMANDS
+from skilltrail.cli.commands import COMMANDS, Command
 from skilltrail.envs.registry import ParamClasses
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
@@ -97,6 +99,46 @@ def test_every_command_in_a_block_exists(page: Path) -> None:
     ]
     known = {command.name for command in COMMANDS}
     assert [name for name in typed if name not in known] == []
+
+
+def options_of(command: Any) -> dict[str, set[str]]:
+    """Return the options of a command and of each within it, by what is typed for it."""
+    within = getattr(command, "commands", {})
+    own = {opt for row in command.params for opt in (*row.opts, *row.secondary_opts)}
+    found = {"": own | {"--help"}}
+    for name, inner in within.items():
+        found |= {f"{name} {k}".strip(): v for k, v in options_of(inner).items()}
+    return found
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_option_that_is_typed_is_one_of_its_command(page: Path) -> None:
+    text = page.read_text("utf-8").replace("\\\n", " ")
+    typed = re.findall(
+        r"(?:^|`|&& )skilltrail ([a-z][a-z-]*)([^\n;|&>#`]*)", text, re.MULTILINE
+    )
+    known = {command.name: command for command in COMMANDS}
+    for name, rest in typed:
+        if name not in known:
+            continue  # told as a sentence, or held to the table above
+        options = options_of(typer_command(known[name]))
+        words = rest.split()
+        inner = next((one for one in words if one in options), "")
+        named = {word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
+        assert named - options[inner] - options[""] == set(), f"skilltrail {name} {rest}"
+
+
+def typer_command(command: Command) -> Any:
+    """Return the parser of a command, as the command line has it."""
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.callback()(lambda: None)
+    loaded = command.load()
+    if isinstance(loaded, typer.Typer):
+        app.add_typer(loaded, name=command.name)
+    else:
+        app.command(command.name)(loaded)
+    whole: Any = typer.main.get_command(app)
+    return whole.commands[command.name]
 
 
 def test_the_sizes_named_in_the_concepts_are_those_of_the_interval() -> None:
