@@ -13,7 +13,7 @@ import pytest
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.find import NOTHING, find_source
-from skilltrail.data.load import Loaded, load_items
+from skilltrail.data.load import Loaded, read_items
 from skilltrail.envs.contract.fakes import FakeModel
 from skilltrail.envs.protocol import Environment, Where
 from skilltrail.envs.registry import environment_class
@@ -34,7 +34,7 @@ def env_of(name: str, **params: Any) -> Environment:
 def own_items(name: str, root: Path = ROOT, **params: Any) -> list[Loaded]:
     """Return the items of `data/<name>`; the working directory must be `root`."""
     source = find_source(root, name, NOTHING, NOTHING)
-    return load_items(source, env_of(name, **params), root)
+    return read_items(source, env_of(name, **params), root).items
 
 
 def shared(*parts: str) -> Path:

@@ -15,7 +15,7 @@ from env_world import OURS, RECORDS, ROOT, WHERE, env_of, own_items, record, sha
 from skilltrail.core.errors import DataError
 from skilltrail.core.item import SPLITS
 from skilltrail.data.find import NOTHING, find_source
-from skilltrail.data.load import load_items
+from skilltrail.data.load import read_items
 from skilltrail.data.overlap import overlaps
 from skilltrail.data.splits import split_digest
 from skilltrail.envs.contract.fakes import STRANGE_IDS
@@ -60,7 +60,7 @@ def test_the_easy_items_load_and_are_what_their_generator_writes(
     for path in written:
         assert path.read_bytes() == (ROOT / "data" / name / "easy" / path.name).read_bytes()
     found = find_source(ROOT, name, NOTHING, f"data/{name}/easy")
-    loaded = load_items(found, env_of(name), ROOT)
+    loaded = read_items(found, env_of(name), ROOT).items
     splits = {one.item.id: one.split for one in loaded}
     assert min(list(splits.values()).count(split) for split in SPLITS) >= 15
     assert overlaps(loaded, splits) == []
@@ -93,7 +93,9 @@ def test_korquad_loads_in_two_seconds() -> None:
 
 def _timed(path: Path) -> float:
     began = time.process_time()
-    loaded = load_items(find_source(ROOT, "korqa", str(path), NOTHING), env_of("korqa"), ROOT)
+    loaded = read_items(
+        find_source(ROOT, "korqa", str(path), NOTHING), env_of("korqa"), ROOT
+    ).items
     assert len(loaded) == 5774
     return time.process_time() - began
 
@@ -111,7 +113,9 @@ def test_stand_ins_in_the_official_layout_load(
 ) -> None:
     path = shared(*parts)
     params: dict[str, Any] = {} if folder is None else {"data_dirs": (str(shared(folder)),)}
-    loaded = load_items(find_source(ROOT, env, str(path), NOTHING), env_of(env, **params), ROOT)
+    loaded = read_items(
+        find_source(ROOT, env, str(path), NOTHING), env_of(env, **params), ROOT
+    ).items
     assert len(loaded) == n
     assert all(one.item.gold for one in loaded)
 

@@ -13,7 +13,7 @@ from skilltrail.cli.main import run
 from skilltrail.core.errors import DataError, UsageError
 from skilltrail.data.find import NOTHING, find_source
 from skilltrail.data.importing import Imported, import_splits, import_tree
-from skilltrail.data.load import load_items
+from skilltrail.data.load import read_items
 
 SPLIT_NAMES = ("train", "val", "test")
 
@@ -64,7 +64,7 @@ def test_searchqa_is_joined_by_key(tmp_path: Path) -> None:
     )
     assert dict(done.counts) == {"train": 1, "selection": 1, "test": 1}
     source = find_source(ROOT, "searchqa", NOTHING, str(done.folder))
-    assert [one.item.id for one in load_items(source, env_of("searchqa"), ROOT)] == ids
+    assert [one.item.id for one in read_items(source, env_of("searchqa"), ROOT).items] == ids
 
 
 def test_livemath_is_joined_by_month_and_number(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_tree_of_games_needs_no_manifest(
     assert "train 2, selection 2, test 2" in wrote
     assert f"-S '+envs.alfworld.data_dirs=[{tree}]'" in said
     source = find_source(ROOT, "alfworld", NOTHING, out)
-    items = load_items(source, env_of("alfworld", data_dirs=(str(tree),)), ROOT)
+    items = read_items(source, env_of("alfworld", data_dirs=(str(tree),)), ROOT).items
     assert [one.item.id for one in items][0] == "train:0000"
     assert {one.item.task_type for one in items} == {"pick_and_place_simple"}
 

@@ -38,6 +38,9 @@ ELSEWHERE = (
     "optimizer",
     "judge",
     "evaluate",
+    "executor",
+    "ray",
+    "store",
 )
 
 # Another value of each knob, and what must be set besides for it to count.

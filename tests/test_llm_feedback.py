@@ -14,7 +14,7 @@ from verify_world import verified
 
 from skilltrail.core.errors import DataError
 from skilltrail.data.find import NOTHING, find_source
-from skilltrail.data.load import load_items
+from skilltrail.data.load import read_items
 from skilltrail.models.judge import reasons_in
 from tests.fault_server import Answer, Call, FaultServer
 from tests.model_world import run_stages
@@ -98,7 +98,7 @@ def test_a_line_of_feedback_that_cannot_be_used_is_named(line: str, tmp_path: Pa
     (tmp_path / "feedback.jsonl").write_text(line + "\n", "utf-8")
     source = find_source(tmp_path, "qa", NOTHING, str(tmp_path))
     with pytest.raises(DataError, match=r"feedback\.jsonl, line 1"):
-        load_items(source, env_of("qa"), tmp_path)
+        read_items(source, env_of("qa"), tmp_path)
 
 
 def test_feedback_that_is_no_text_is_named() -> None:

@@ -99,13 +99,6 @@ class Reading:
         )
 
 
-def load_items(
-    source: Source, environment: Environment, root: Path, group_key: str | None = None
-) -> list[Loaded]:
-    """Return the items that `read_items` finds."""
-    return read_items(source, environment, root, group_key).items
-
-
 def read_items(
     source: Source, environment: Environment, root: Path, group_key: str | None = None
 ) -> Reading:

@@ -25,6 +25,7 @@ from skilltrail.core.stats import mean_interval
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import version_of
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
+from skilltrail.params.model_options import EMBEDDED_MODEL
 from skilltrail.report.book import Facts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
@@ -42,7 +43,6 @@ SCRIPTS = (
     "evidence.js", "verdict.js", "audit.js", "items.js", "rollout.js", "epochs.js", "runs.js",
     "app.js",
 )  # fmt: skip
-EMBEDDED_NAME = "SmolLM2-135M-Instruct"  # as its makers write it
 LIVE_SCRIPTS = ("live.js", "form.js")
 LEGEND = {
     "best": "best so far",
@@ -207,7 +207,7 @@ def _told(run: Mapping[str, Any]) -> str:
     model = f"several models ({several})" if several else model
     if "gguf" in target:  # known by its bytes alone
         named = target["gguf"] == EMBEDDED_SHA256
-        model = EMBEDDED_NAME if named else f"a local model (GGUF {target['gguf'][:8]})"
+        model = EMBEDDED_MODEL if named else f"a local model (GGUF {target['gguf'][:8]})"
     state = "" if run["finished"] else " The run is still going on."
     return (
         f"A skill document for {model}, which {'stay' if several else 'itself stays'} frozen, "

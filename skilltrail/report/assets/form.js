@@ -115,10 +115,10 @@ function drawProposals(node, folders) {
   }
   fill(node, waiting.map((one) => [
     el("p", { class: "note" }, `${some(one.left.length, "proposal")} in `, el("code", {}, one.folder), "; what is accepted goes to ", el("code", {}, one.items)),
-    el("ul", { class: "edits" }, one.left.map((record) => proposal(node, one.folder, record)))]));
+    el("ul", { class: "edits" }, one.left.map((record) => proposedItem(node, one.folder, record)))]));
 }
 
-function proposal(node, folder, record) {
+function proposedItem(node, folder, record) {
   const box = (name, text) => el("textarea", { id: `${name}-${record.id}`, rows: Math.min(8, text.split("\n").length + 1) }, text);
   const question = box("question", record.question);
   const answer = box("answer", record.answer);

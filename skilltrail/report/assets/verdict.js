@@ -10,15 +10,15 @@ function judgement(data, seq) {
     el("p", {}, said(inTerms(data.reason)), `. ${data.judged} of ${data.total} items judged by ${data.rule} on ${data.metric}`,
       data.saved ? `; ${some(data.saved, "rollout")} skipped: even a perfect rest could not have reached the current score.` : ".",
       data.statistic ? ` ${data.statistic.name}: p=${Number(data.statistic.p.toPrecision(3))}, ${data.statistic.wins} up, ${data.statistic.losses} down.` : ""),
-    ...(data.targets || []).map((one) => el("p", { class: "note" }, `${one.target}: ${moved(one)}, floor ${one.floor}, weight ${one.weight}.`)),
+    ...(data.targets || []).map((one) => el("p", { class: "note" }, `${one.target}: ${meansOf(one)}, floor ${one.floor}, weight ${one.weight}.`)),
     flips("up", "Up", data.flips.won),
     flips("down", "Down", data.flips.lost),
     el("p", { class: "note" }, `Tokens ${data.tokens_before} → ${data.tokens_after}.`),
-    ...(data.cost ? [el("p", { class: "note" }, `The agent used ${used(data.cost.before)} before, ${used(data.cost.after)} after.`)] : []),
+    ...(data.cost ? [el("p", { class: "note" }, `The agent used ${costOf(data.cost.before)} before, ${costOf(data.cost.after)} after.`)] : []),
   ];
 }
 
-function used({ tokens, calls }) {
+function costOf({ tokens, calls }) {
   return `${tokens === null ? "an unknown number of" : tokens} tokens in ${some(calls, "call")}`;
 }
 
@@ -52,13 +52,13 @@ function metricOf(data, scored) {
   return new Map([...found].map(([item, values]) => [item, values.reduce((sum, one) => sum + one, 0) / values.length]));
 }
 
-function moved(data) {
+function meansOf(data) {
   const now = data.after === null ? `at most ${score(data.after_max)}` : score(data.after);
   return `${score(data.before)} → ${now}`;
 }
 
 function scores(data) {
-  return [verdict(data.verdict), ` ${moved(data)}`, data.forced ? " (forced)" : ""];
+  return [verdict(data.verdict), ` ${meansOf(data)}`, data.forced ? " (forced)" : ""];
 }
 
 // What became of the lines that a version's edits wrote, and what was tried on them in vain.
