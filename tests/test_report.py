@@ -124,6 +124,15 @@ def test_a_missing_evaluation_is_said_and_not_taken_for_a_sealed_test_split(
     assert "held-out test items" not in text[: text.index('id="book"')]
 
 
+def test_the_page_names_the_run_and_a_hostile_name_is_only_a_name(project: Project) -> None:
+    text = page(project.training, project.evaluation, Facts(name="a\u202eb<script>"))
+    screen = text[: text.index('id="book"')]
+    assert '<meta name="run" content="a\\u{202e}b&lt;script&gt;">' in screen
+    assert "<title>Skilltrail: a\\u{202e}b&lt;script&gt;: toy" in screen
+    assert "\u202e" not in screen
+    assert 'name="run"' not in page(project.training, project.evaluation, Facts())
+
+
 @pytest.mark.parametrize(
     ("gguf", "name"),
     [

@@ -98,7 +98,7 @@ def first_screen(
         "run": {
             "env": shown(_named_run(run, training)),
             "short": run["id"][:12],
-            "name": run["name"],
+            "name": None if run["name"] is None else shown(run["name"]),
         },
         "told": shown(_told(run)),
         "result": _result(numbers, _on_items(held_out, evaluation), run["selection"]),
