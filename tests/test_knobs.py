@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from methods_world import Teaching
+from methods_world import Teaching, prompted
 from null_store import NullStore
 from test_compaction import Brief
 from toy_world import ToyParams, run_toy
@@ -20,6 +20,7 @@ from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.optimizers.registry import llm_options
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
+from skilltrail.params.methods import NEED_A_MODEL
 from skilltrail.params.read import params_of
 from skilltrail.skill.edit import Patch
 
@@ -27,6 +28,16 @@ SLOW = {"slow_update.enabled": True, "slow_update.samples": 4, "lr": 1}
 BOOTSTRAP = {"method": "bootstrap"}
 GEPA = {"method": "gepa"}
 RANDOM = {"method": "random_search"}
+ASKING = {"optimizer.backend": "openai", "optimizer.model": "scripted"}
+OPRO = ASKING | {
+    "method": "opro", "methods.opro.rounds": 2, "methods.opro.proposals": 2,
+    "methods.opro.shown": 2, "methods.opro.sample": 4,
+}  # fmt: skip
+BREEDER = ASKING | {
+    "method": "promptbreeder", "methods.promptbreeder.population": 2,
+    "methods.promptbreeder.generations": 2, "methods.promptbreeder.sample": 4,
+}  # fmt: skip
+TEXTGRAD = ASKING | {"method": "textgrad", "epochs": 1}
 AWARE = {"skill_aware.enabled": True}
 ELSEWHERE = (
     "env",
@@ -53,6 +64,18 @@ METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "methods.bootstrap.max_labelled": (1, BOOTSTRAP),
     "methods.gepa.minibatch": (2, GEPA),
     "methods.gepa.merges": (0, GEPA | {"seed": 1}),
+    "methods.opro.rounds": (1, OPRO),
+    "methods.opro.proposals": (1, OPRO),
+    "methods.opro.shown": (1, OPRO),
+    "methods.opro.sample": (3, OPRO),
+    "methods.opro.exemplars": (1, OPRO),
+    "methods.promptbreeder.population": (3, BREEDER),
+    "methods.promptbreeder.generations": (1, BREEDER),
+    "methods.promptbreeder.sample": (3, BREEDER),
+    "methods.promptbreeder.crossover": (1.0, BREEDER),
+    "methods.textgrad.batch": (2, TEXTGRAD),
+    "methods.textgrad.momentum": (1, TEXTGRAD),
+    "methods.textgrad.revert": (False, TEXTGRAD),
     "methods.random_search.candidates": (1, RANDOM),
     "methods.random_search.most_edits": (1, RANDOM),
     "epochs": (1, {}),
@@ -141,7 +164,9 @@ def params(values: Mapping[str, Any]) -> Params:
 def log(folder: Path, values: Mapping[str, Any]) -> bytes:
     small = {"epochs": 2, "batch_size": 2, "lr": 2, "lr_schedule": "constant"}
     folder.mkdir()
-    parts = {"optimizer": Curious(), "env": Teaching()}
+    asking = values.get("method") in NEED_A_MODEL
+    optimizer = prompted(NullStore()) if asking else Curious()
+    parts = {"optimizer": optimizer, "env": Teaching()}
     return run_toy(folder, NullStore(), params(small | values), **parts).log
 
 

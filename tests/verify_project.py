@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import golden_runs
+import methods_world
 import test_llm_modes
 
 from skilltrail.models.protocol import Message, Request
@@ -24,6 +25,7 @@ SPLITS = ("train", "selection", "test")
 ITEMS = 6
 SEED_SKILL = "# Trees\n\nAnswer with the tree.\n"
 RUBRIC = "Score 1 for a reply that names the oak, 0.25 for any other.\n"
+RIVALS = ("You look", "You are", "You breed", "You describe", "You propose")
 _ASKED = re.compile(r"number (\d+) of (train|selection|test)")
 
 
@@ -50,6 +52,8 @@ def says(call: Call) -> Answer:
 
 def _optimizer(request: Request) -> Any:
     """Follow the prompt; beside what is proposed in any mode, note what was not minded."""
+    if request.system.startswith(RIVALS):
+        return methods_world.write(request)
     noted = "notes" in ({} if request.schema is None else request.schema["properties"])
     if not (noted and request.system.startswith("You improve")):
         return golden_runs.say(request)

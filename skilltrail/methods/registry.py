@@ -17,7 +17,10 @@ from skilltrail.method.calls import CallsSpent
 from skilltrail.method.run import Run, State
 from skilltrail.methods.bootstrap import bootstrap
 from skilltrail.methods.gepa import gepa
+from skilltrail.methods.opro import opro
+from skilltrail.methods.promptbreeder import promptbreeder
 from skilltrail.methods.random_search import random_search
+from skilltrail.methods.textgrad import textgrad
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,10 @@ class Method:
 RIVALS: Mapping[str, Method] = {
     "bootstrap": Method("bootstrap/1", bootstrap, "candidates"),
     "gepa": Method("gepa/1", gepa, "epochs"),
+    "opro": Method("opro/1", opro, "rounds"),
+    "promptbreeder": Method("promptbreeder/1", promptbreeder, "generations"),
     "random_search": Method("random_search/1", random_search, "candidates"),
+    "textgrad": Method("textgrad/1", textgrad, "epochs"),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -18,11 +19,15 @@ from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
-from skilltrail.method.update import Built, record_candidate, with_frontmatter
+from skilltrail.method.update import Build, Built, record_candidate, with_frontmatter
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Patch
+from skilltrail.skill.rewrite import TAG as REWRITE
+from skilltrail.skill.rewrite import rewrite
+
+WHOLE = {"rule": REWRITE, "mode": "document"}
 
 
 @dataclass(frozen=True)
@@ -89,11 +94,35 @@ def select_all(
     run: Run, state: State, step: Step, parent: str, patch: Patch, proposed: Sequence[Patch]
 ) -> Tried:
     """Select a recorded patch as a whole, and record the candidate it makes of `parent`."""
-    where = {"epoch": step.epoch, "step": step.step}
+    record_selection(run, step, patch)
+    make: Build = partial(apply_edits, parent, patch.edits)
+    told = {"rule": APPLY}
+    if patch.edits and patch.edits[0].op == "rewrite":
+        one = patch.edits[0]
+        make, told = partial(rewrite, parent, one.content, one.id), WHOLE
+    candidate, frontmatter = with_frontmatter(run, make)
+    built = record_candidate(
+        run,
+        state,
+        candidate,
+        epoch=step.epoch,
+        step=step.step,
+        **told,
+        patch=patch.id,
+        more=None if frontmatter is None else {"frontmatter": frontmatter},
+    )
+    first = first_record(step, proposed)
+    record = with_candidate(first, patch, patch.edits, candidate.results)
+    return Tried(built, record)
+
+
+def record_selection(run: Run, step: Step, patch: Patch) -> None:
+    """Record that a patch is tried as a whole."""
     run.history.append(
         "edits.selected",
         {
-            **where,
+            "epoch": step.epoch,
+            "step": step.step,
             "patch": patch.id,
             "budget": None,
             "selected": [edit.id for edit in patch.edits],
@@ -103,22 +132,6 @@ def select_all(
             "reply": None,
         },
     )
-    candidate, frontmatter = with_frontmatter(
-        run, lambda *, frozen: apply_edits(parent, patch.edits, frozen=frozen)
-    )
-    built = record_candidate(
-        run,
-        state,
-        candidate,
-        epoch=step.epoch,
-        step=step.step,
-        patch=patch.id,
-        rule=APPLY,
-        more=None if frontmatter is None else {"frontmatter": frontmatter},
-    )
-    first = first_record(step, proposed)
-    record = with_candidate(first, patch, patch.edits, candidate.results)
-    return Tried(built, record)
 
 
 async def judge(run: Run, state: State, tried: Tried) -> State:

@@ -153,6 +153,26 @@ class EpochView:
 
 
 @dataclass(frozen=True)
+class Brief:
+    """A question of a rival method's own: its prompt, and what is put into it.
+
+    Attributes:
+        prompt: name of the prompt's file.
+        wants: `document` (a whole one, in the place of the view's skill) or `text` (for the
+            optimizer itself).
+        task: what is asked for, in our words, where the prompt has a place for it.
+        texts: what is shown beside the view's runs, by name, in order. It is data.
+        sample: which of several replies to one question (0 = the first).
+    """
+
+    prompt: str
+    wants: str = "document"
+    task: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    sample: int = 0
+
+
+@dataclass(frozen=True)
 class RejectedReply:
     """An optimizer reply that could not be used, and what happens next."""
 
@@ -214,6 +234,9 @@ class Optimizer(Protocol):
 
     async def compact(self, view: EpochView) -> Answer:
         """Return the whole document (`str`) in fewer tokens, or None: `compaction` only."""
+
+    async def compose(self, view: StepView, brief: Brief) -> Answer:
+        """Return what a rival method asks for (`str`), or None: see `methods/`."""
 
     async def close(self) -> None:
         """Free what the optimizer holds."""

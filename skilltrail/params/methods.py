@@ -11,12 +11,21 @@ from dataclasses import dataclass, field
 
 from skilltrail.params.knob import knob
 
-METHODS = ("skillopt", "bootstrap", "gepa", "random_search")
-NEED_A_MODEL: tuple[str, ...] = ()
+METHODS = (
+    "skillopt",
+    "bootstrap",
+    "gepa",
+    "opro",
+    "promptbreeder",
+    "random_search",
+    "textgrad",
+)
+NEED_A_MODEL = ("opro", "promptbreeder", "textgrad")
+ASK = ("skillopt", "gepa", *NEED_A_MODEL)
 
 # Knobs and sections that only some methods read; what is not named here, all read.
 READERS: Mapping[str, tuple[str, ...]] = {
-    "epochs": ("skillopt", "gepa"),
+    "epochs": ("skillopt", "gepa", "textgrad"),
     "batch_size": ("skillopt",),
     "accumulation": ("skillopt",),
     "lr": ("skillopt",),
@@ -31,15 +40,15 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "merge_batch_size": ("skillopt", "gepa"),
     "merge_ask": ("skillopt", "gepa"),
     "compaction": ("skillopt",),
-    "reflect.success_threshold": ("skillopt", "bootstrap", "gepa"),
-    "reflect": ("skillopt", "gepa"),
-    "optimizer": ("skillopt", "gepa"),
+    "reflect.success_threshold": ("skillopt", "bootstrap", "gepa", "promptbreeder"),
+    "reflect.minibatch_size": ("skillopt", "gepa"),
+    "reflect.success": ("skillopt", "gepa"),
+    "reflect": ASK,
+    "optimizer": ASK,
     "slow_update": ("skillopt",),
     "meta_skill": ("skillopt",),
     "skill_aware": ("skillopt",),
-    "methods.bootstrap": ("bootstrap",),
-    "methods.gepa": ("gepa",),
-    "methods.random_search": ("random_search",),
+    **{f"methods.{name}": (name,) for name in METHODS if name != "skillopt"},
 }
 
 
@@ -81,6 +90,27 @@ class Gepa:
 
 
 @dataclass(frozen=True)
+class Opro:
+    """A model that is shown past documents with their scores writes new ones."""
+
+    rounds: int = knob(200, "Rounds, each with one question.", low=1)
+    proposals: int = knob(8, "Documents written in a round.", low=1)
+    shown: int = knob(20, "Most past documents shown, the best ones.", low=1)
+    sample: int = knob(50, "Train items that give a document its score.", low=1)
+    exemplars: int = knob(3, "Runs of train tasks shown.", low=0)
+
+
+@dataclass(frozen=True)
+class PromptBreeder:
+    """A population of documents and of the instructions that change them."""
+
+    population: int = knob(50, "Documents, each with its instruction.", low=2)
+    generations: int = knob(20, "Generations; in each, all meet in pairs.", low=1)
+    sample: int = knob(100, "Train items that give a document its fitness.", low=1)
+    crossover: float = knob(0.1, "Chance that a child is another's document.", low=0, high=1)
+
+
+@dataclass(frozen=True)
 class RandomSearch:
     """The honest floor: random lines and worked examples."""
 
@@ -89,7 +119,19 @@ class RandomSearch:
 
 
 @dataclass(frozen=True)
+class TextGrad:
+    """Feedback in words on each run of a batch, and one rewriting by all of it."""
+
+    batch: int = knob(3, "Train items of a step.", low=1)
+    momentum: int = knob(0, "Earlier steps whose feedback is shown again.", low=0)
+    revert: bool = knob(True, "Go back where the selection split did not improve.")
+
+
+@dataclass(frozen=True)
 class Methods:
     bootstrap: Bootstrap = field(default_factory=Bootstrap)
     gepa: Gepa = field(default_factory=Gepa)
+    opro: Opro = field(default_factory=Opro)
+    promptbreeder: PromptBreeder = field(default_factory=PromptBreeder)
     random_search: RandomSearch = field(default_factory=RandomSearch)
+    textgrad: TextGrad = field(default_factory=TextGrad)

@@ -51,6 +51,13 @@ def steps_of(params: Params, train: int) -> int:
         return params.epochs * math.ceil(train / own.gepa.minibatch) + own.gepa.merges
     if params.method == "random_search":
         return own.random_search.candidates
+    if params.method == "opro":
+        return own.opro.rounds * own.opro.proposals
+    if params.method == "promptbreeder":
+        size, generations = own.promptbreeder.population, own.promptbreeder.generations
+        return size + generations * (size // 2)
+    if params.method == "textgrad":
+        return params.epochs * math.ceil(train / own.textgrad.batch)
     return params.epochs * math.ceil(train / (params.batch_size * params.accumulation))
 
 
@@ -99,17 +106,23 @@ def _on_each(params: Params, rows: Sequence[Calls], size: Size) -> list[Calls]:
 
 
 def _of_a_rival(params: Params, size: Size) -> list[Calls]:
-    gate, batches, shown = size.selection * params.gate.repeats, 0, 0
+    gate, batches, again, shown = size.selection * params.gate.repeats, 0, 0, 0
+    steps, own, fitness = steps_of(params, size.train), params.methods, 0
     if params.method == "bootstrap" and params.methods.bootstrap.max_bootstrapped:
         shown = size.train
     elif params.method == "gepa":
+        batches = again = params.epochs * size.train
+    elif params.method == "textgrad":
         batches = params.epochs * size.train
+    elif params.method in ("opro", "promptbreeder"):
+        fitness = (1 + steps) * min(size.train, getattr(own, params.method).sample)
     return [
         Calls("baseline", "target", gate, gate, gate),
         Calls("train rollouts", "target", 0, batches, batches),
-        Calls("minibatches again", "target", 0, batches, batches),
+        Calls("minibatches again", "target", 0, again, again),
+        Calls("fitness", "target", 0, fitness, fitness),
         Calls("demonstrations", "target", 0, shown, shown),
-        _gates("gate", steps_of(params, size.train), gate),
+        _gates("gate", steps, gate),
     ]
 
 
@@ -227,7 +240,16 @@ def _questions(params: Params, size: Size) -> list[Calls]:
 
 
 def _questions_of_a_rival(params: Params, size: Size) -> list[Calls]:
-    """Return those of GEPA: an analyst of each side a minibatch, and their merge."""
+    """Return those of a method that asks: for texts and documents, or, as GEPA does, an analyst
+    of each side a minibatch and their merge."""
+    steps, own = steps_of(params, size.train), params.methods
+    if params.method == "textgrad":
+        asked = steps * (1 + own.textgrad.batch)
+        return [Calls("compose", "optimizer", 0, asked, _SHRUNK * asked)]
+    if params.method == "opro":
+        return [Calls("compose", "optimizer", steps, steps, _SHRUNK * steps)]
+    if params.method == "promptbreeder":
+        return [Calls("compose", "optimizer", 0, steps, _SHRUNK * 2 * steps)]
     steps = params.epochs * math.ceil(size.train / params.methods.gepa.minibatch)
     each = math.ceil(params.methods.gepa.minibatch / params.reflect.minibatch_size)
     analysts = each + (params.reflect.success != "never")

@@ -57,6 +57,7 @@ class RunState:
             parent that a method with a pool chose.
         documents: every document so far by digest, once a method with a pool was chosen.
         measured: scores of each version by its digest, once a method with a pool was chosen.
+        fitness: scores of a document's last fitness on train items, by its digest.
         batches: train batches rolled out so far.
         candidate, candidate_scores: the candidate under judgement, and its scores.
         shortfall: what selection items lacked to a hard 1, summed over judged evaluations.
@@ -83,6 +84,7 @@ class RunState:
     best_scores: Scores = field(default_factory=dict)
     documents: Mapping[str, str] | None = None
     measured: Mapping[str, Scores] = field(default_factory=dict)
+    fitness: Mapping[str, Scores] = field(default_factory=dict)
     batches: int = 0
     candidate: str | None = None
     scores: Scores = field(default_factory=dict)
@@ -133,11 +135,7 @@ def evolve(state: State, event: Event) -> State:
 
 
 def rebuilt(state: State, event: Event) -> State:
-    """Return the state after `event` as far as documents go, which few events change.
-
-    Raises:
-        FaultError: as `evolve`.
-    """
+    """Return the state after `event` as far as documents go; raises as `evolve`."""
     changes = _documents(state, event)
     return replace(state, **changes) if changes else state
 
@@ -264,7 +262,9 @@ def _rolled_out(state: RunState, event: Event) -> Changes:
             changes |= {"epoch": data["epoch"], "epoch_skill": state.skill}
     if purpose == "train":
         changes["batches"] = state.batches + 1
-    if purpose in ("train", "demonstrations"):
+    if purpose == "fitness" and "split" not in data:
+        changes["fitness"] = {**state.fitness, data["skill"]: scores_of(rows)}
+    if purpose in ("train", "demonstrations") or "fitness" in changes:
         known, skill = state.last_soft, data["skill"]
         soft = {r["item"]: r["soft"] for r in rows if r["outcome"] != Outcome.MISSING.value}
         left = {id: known[id][1] for id in soft if known.get(id, (skill,))[0] != skill}

@@ -113,6 +113,10 @@ def _parents(data: Data, version: int | None) -> str:
     return f"parents: {names}{pool} at step {data['step']}{reason}"
 
 
+def _instruction(data: Data, version: int | None) -> str:
+    return f"instruction: {visible(data['operator'], 20)}, {visible(data['text'])}"
+
+
 def _budget(data: Data, version: int | None) -> str:
     if data["budget"] is None:
         return f"budget: no cap at step {data['step']}"
@@ -261,6 +265,7 @@ SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "rollouts.scored": _rollouts,
     "method.chosen": _method,
     "parents.chosen": _parents,
+    "instruction.chosen": _instruction,
     "budget.decided": _budget,
     "patch.proposed": _proposed,
     "reply.rejected": _reply,

@@ -134,7 +134,12 @@ class Asker:
             effort=None if stage is None else stage.effort,
         )
         return _with_user_text(
-            Request(system=question.prompt.system, decoding=decoding, schema=schema),
+            Request(
+                system=question.prompt.system,
+                decoding=decoding,
+                schema=schema,
+                repeat=question.repeat,
+            ),
             model,
             question.prompt.user,
         )

@@ -12,12 +12,19 @@ from collections.abc import Callable, Sequence
 from skilltrail.models.client.facts import Facts
 from skilltrail.models.protocol import Model, Reply
 from skilltrail.optimizers.failure_types import failure_types_of
-from skilltrail.optimizers.llm import choosing, compacting, merging, reflecting, writing
+from skilltrail.optimizers.llm import (
+    choosing,
+    compacting,
+    composing,
+    merging,
+    reflecting,
+    writing,
+)
 from skilltrail.optimizers.llm.ask import Asker, Counter
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.proposals import Ground
-from skilltrail.optimizers.protocol import Answer, EpochView, StepView
+from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepView
 from skilltrail.optimizers.screen import Screen
 from skilltrail.params.model_options import STAGES
 from skilltrail.skill.edit import Edit, Patch
@@ -82,6 +89,9 @@ class LlmOptimizer:
 
     async def compact(self, view: EpochView) -> Answer:
         return await compacting.compact(self._asker, view)
+
+    async def compose(self, view: StepView, brief: Brief) -> Answer:
+        return await composing.compose(self._asker, view, self._ground(view), brief)
 
     async def close(self) -> None:
         closed: list[Model] = []

@@ -38,6 +38,7 @@ class Question(Generic[T]):
         read: turns the reply's object into a value; pure, and can be pickled.
         otherwise: what happens when there is no usable reply, for the record.
         narrow: changes the schema that is asked for, e.g. to ids that exist.
+        repeat: which of several replies to the same question.
         if_too_long: what happens when the model's context cannot hold the request, where that
             differs from `otherwise`.
     """
@@ -50,6 +51,7 @@ class Question(Generic[T]):
     otherwise: str
     narrow: Callable[[dict[str, Any]], dict[str, Any]] = lambda schema: schema
     if_too_long: str | None = None
+    repeat: int = 0
 
 
 @dataclass(frozen=True)

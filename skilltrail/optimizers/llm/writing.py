@@ -53,7 +53,7 @@ async def rewrite(
             options="rewrite",
             prompt=asker.fill("rewrite", values),
             schema="rewrite",
-            read=partial(_checked, "document", partial(document_faults, ground=ground)),
+            read=partial(checked, "document", partial(document_faults, ground=ground)),
             otherwise="there is no rewrite",
         )
     )
@@ -89,7 +89,7 @@ async def remember(asker: Asker, view: EpochView) -> Answer:
         asker,
         view,
         ("meta_skill", "meta", "memory"),
-        partial(_checked, "memory", partial(_memory_faults, screen=screen)),
+        partial(checked, "memory", partial(_memory_faults, screen=screen)),
         "the memory stays as it is",
     )
     if asked.value is None:
@@ -186,9 +186,10 @@ def _epoch_values(
     return {**values, "pairs": pairs}
 
 
-def _checked(
+def checked(
     name: str, faults_of: Callable[[str], list[str]], found: Mapping[str, Any]
 ) -> Reading[Texts]:
+    """Return the text `name` of a reply with its reasoning, or what is wrong with it."""
     text = found[name]
     faults = faults_of(text)
     if faults:
@@ -199,7 +200,7 @@ def _checked(
 def _read_guidance(view: EpochView, screen: Screen, found: Mapping[str, Any]) -> Reading[Texts]:
     if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
         return Reading((view.guidance, _reasoning(found)))
-    return _checked("guidance", partial(_guidance_faults, view=view, screen=screen), found)
+    return checked("guidance", partial(_guidance_faults, view=view, screen=screen), found)
 
 
 def _guidance_faults(text: str, view: EpochView, screen: Screen) -> list[str]:

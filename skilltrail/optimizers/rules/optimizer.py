@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from skilltrail.core.errors import UsageError
 from skilltrail.envs.protocol import Environment
-from skilltrail.optimizers.protocol import Answer, EpochView, StepView
+from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepView
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.optimizers.rules.epochs import guidance, memory_text
 from skilltrail.optimizers.rules.memory import face
@@ -119,6 +119,14 @@ class RulesOptimizer:
         """Return the document without its least supported part, or None."""
         text, reason = shorter(view)
         return Answer(text, reason, TAG)
+
+    async def compose(self, view: StepView, brief: Brief) -> Answer:
+        """Refuse: what rival methods ask for in words takes a model."""
+        raise UsageError(
+            f"{brief.prompt} of optimizer.backend: rules",
+            "this method asks for whole texts, which no rule writes",
+            "Set optimizer.backend to a model, such as openai, or choose another method",
+        )
 
     async def close(self) -> None:
         """Nothing is held."""

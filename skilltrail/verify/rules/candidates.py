@@ -26,6 +26,8 @@ from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.structure import unseen_faults
 from skilltrail.verify.result import Fault, Tags, differing
 
+WHOLE = ("full_rewrite_minibatch", "compaction", "document")  # the one edit is a document
+
 
 def check_candidate(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The selected edits, applied again, give the recorded text and results."""
@@ -77,7 +79,7 @@ def _wanted(event: Event, state: RunState) -> list[str]:
         # Made of all suggestions at once; when the rewriting failed there is no result.
         own = f"{event.seq}.0"
         ids = [own] if any(result["edit"] == own for result in data["results"]) else []
-    elif data["mode"] == "full_rewrite_minibatch":
+    elif data["mode"] in ("full_rewrite_minibatch", "document"):
         ids = ids[:1]
     return ids + ([] if notes is None else [edit["edit"] for edit in notes.data["edits"]])
 
@@ -97,7 +99,7 @@ def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
     if f"{event.seq}.0" in ids:
         return _rewritten(event, parent, regions)
     frozen = _frozen(event)
-    if event.data["mode"] in ("full_rewrite_minibatch", "compaction") and plain:
+    if event.data["mode"] in WHOLE and plain:
         one = plain[0]
         whole = rewrite(parent, one.content, one.id, frozen=frozen)
         return _with_regions(whole, regions)

@@ -11,6 +11,8 @@ from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
 from skilltrail.method.schedule import plan_epoch
+from skilltrail.methods.draws import Draws
+from skilltrail.methods.fitness import SAMPLE, drawn
 from skilltrail.verify.result import Fault, Tags, differing
 from skilltrail.verify.rules.settings import cases, targets_of
 
@@ -78,6 +80,8 @@ def check_members(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
             turn = names[place[row["item"]] % len(names)] if names else None
             if row.get("target") != turn:
                 yield Fault.of(event, f"target of {row['item']}", row.get("target"), turn)
+    if purpose == "fitness":
+        yield from _check_fitness(event, state, tags, items)
     if purpose == "minibatch":
         seen = [e for e in state.seen if e.data.get("purpose") == "train"]
         same = [row["item"] for e in seen[-1:] for row in e.data["items"]]
@@ -87,6 +91,22 @@ def check_members(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
         right_items = batch(data, state)
         if items != right_items:
             yield Fault.of(event, "batch", items, right_items)
+
+
+def _check_fitness(
+    event: Event, state: RunState, tags: Tags, items: list[str]
+) -> Iterator[Fault]:
+    """The document is one of this log, and the items are the sample drawn for it."""
+    data = event.data
+    texts = {} if state.documents is None else state.documents
+    if state.broken is None and data["skill"] not in texts:
+        yield Fault.of(event, "skill", data["skill"], "a document so far")
+    if tags.knows(data["sample"]["rule"], SAMPLE):
+        ids = state.ids(data.get("split", "train"))
+        step = data["step"] if "split" in data else 0
+        right = drawn(Draws(state.start["seed"]), ids, data["sample"]["size"], step)
+        if items != right:
+            yield Fault.of(event, "sample", items, right)
 
 
 def batch(data: Mapping[str, Any], state: RunState) -> list[str]:

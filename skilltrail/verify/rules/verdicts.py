@@ -148,6 +148,9 @@ def check_step(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
         right = judged.data["verdict"]
     else:
         right = "no_patch" if built is None else "no_change"
+        scored = state.latest("rollouts.scored")
+        if built is not None and scored is not None and scored.seq > built.seq:
+            right = "measured"  # and no gate asked
     yield from differing(event, {"result": right, "version": state.version})
     if (right == "accepted") != (state.latest("skill.versioned") is not None):
         yield Fault.of(event, "version", "none", "a skill.versioned event for the acceptance")

@@ -32,6 +32,7 @@ class StepResult(str, Enum):
     INDECISIVE = "indecisive"
     NO_PATCH = "no_patch"
     NO_CHANGE = "no_change"
+    MEASURED = "measured"
 
 
 class Purpose(str, Enum):
@@ -40,6 +41,7 @@ class Purpose(str, Enum):
     SELECTION = "selection"
     DEMONSTRATIONS = "demonstrations"
     MINIBATCH = "minibatch"
+    FITNESS = "fitness"
     SLOW_UPDATE = "slow_update"
     TEST = "test"
     EVALUATE = "evaluate"

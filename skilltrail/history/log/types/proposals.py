@@ -55,6 +55,17 @@ class ParentsChosen(Part, frozen=True, kw_only=True):
     reason: str
 
 
+class InstructionChosen(Part, frozen=True, kw_only=True):
+    """By which words the optimizer is asked for a candidate, where a method has many."""
+
+    epoch: Epoch
+    step: Step
+    operator: Annotated[str, says("the kind of change: the method's own word for it")]
+    text: Annotated[str, says("the instruction, tip or thought that the optimizer is told")]
+    rule: Annotated[Tag, says("how it was chosen; null where a model wrote it")] | None
+    reply: ReplyKey | None
+
+
 class PatchProposed(Part, frozen=True, kw_only=True):
     """One analyst's output."""
 
@@ -78,7 +89,7 @@ class ReplyRejected(Part, frozen=True, kw_only=True):
 
     epoch: Epoch | None = None
     step: Step | None = None
-    stage: Annotated[str, says("reflect, merge, rank, budget, rewrite, slow, meta")]
+    stage: Annotated[str, says("reflect, merge, rank, budget, rewrite, slow, meta, compose")]
     reply: ReplyKey | None
     message: Annotated[str, says("what the validator said")]
     then: Annotated[str, says("what happens next")]
@@ -134,7 +145,9 @@ class CandidateBuilt(Part, frozen=True, kw_only=True):
     epoch: Epoch
     step: Step
     source: Annotated[Source, says("what the candidate comes from")]
-    mode: Literal["patch", "rewrite_from_suggestions", "full_rewrite_minibatch", "compaction"]
+    mode: Literal[
+        "patch", "rewrite_from_suggestions", "full_rewrite_minibatch", "compaction", "document"
+    ]
     parent: Annotated[Digest, says("digest of the current skill")]
     candidate: Annotated[Digest, says("digest of the new text")]
     results: Annotated[tuple[EditResult, ...], says("exactly one per edit, in order")]
