@@ -93,7 +93,7 @@ def run_method(
     """Train the toy world by a method."""
     parts = {
         name: changes.pop(name)
-        for name in ("optimizer", "env", "seed_skill")
+        for name in ("optimizer", "env", "seed_skill", "selection")
         if name in changes
     }
     params = method_params(method, **changes)

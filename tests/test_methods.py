@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from skilltrail.history.ask.blame import blame
 from skilltrail.history.log.replay import versions
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.calls import LimitedRollouts
+from skilltrail.params.methods import ASK
 from skilltrail.params.methods import METHODS as NAMES
 from skilltrail.params.read import run_digest_params
 from skilltrail.skill.document import region_text, split_lines
@@ -225,6 +227,9 @@ def test_a_whole_run_is_verified_at_three_levels_and_again_at_no_call(
         log, calls = (tmp_path / "skills/events.jsonl").read_bytes(), len(server.calls)
         run_stages(tmp_path, monkeypatch)
         assert len(server.calls) == calls
+    asked = [json.dumps(one.body) for one in server.calls if one.body["model"] == "optimizer"]
+    assert bool(asked) == (method in ASK)
+    assert not [text for text in asked if "of selection" in text or "of test" in text]
     assert (tmp_path / "skills/events.jsonl").read_bytes() == log
     found = verified(tmp_path)
     assert [str(fault) for fault in found.faults] == []

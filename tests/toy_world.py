@@ -173,7 +173,7 @@ def run_toy(
     run = Run(
         params=params,
         train=items_of("train"),
-        selection=items_of("selection"),
+        selection=parts.get("selection", items_of("selection")),
         seed_skill=parts.get("seed_skill", SEED_SKILL),
         rollouts=limited(
             Rollouts(
