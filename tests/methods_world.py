@@ -29,6 +29,20 @@ METHODS: Mapping[str, Mapping[str, Any]] = {
         "methods": {"bootstrap": {"candidates": 9, "max_bootstrapped": 2, "max_labelled": 3}}
     },
     "gepa": {"epochs": 2, "methods": {"gepa": {"minibatch": 2, "merges": 3}}},
+    "mipro": {
+        "optimizer": SCRIPTED,
+        "methods": {
+            "mipro": {
+                "proposals": 5,
+                "sets": 5,
+                "trials": 12,
+                "minibatch": 4,
+                "full_every": 3,
+                "max_bootstrapped": 2,
+                "max_labelled": 3,
+            }
+        },
+    },
     "opro": {
         "optimizer": SCRIPTED,
         "methods": {"opro": {"rounds": 4, "proposals": 3, "shown": 4, "sample": 4}},

@@ -29,6 +29,11 @@ BOOTSTRAP = {"method": "bootstrap"}
 GEPA = {"method": "gepa"}
 RANDOM = {"method": "random_search"}
 ASKING = {"optimizer.backend": "openai", "optimizer.model": "scripted"}
+MIPRO = ASKING | {
+    "method": "mipro", "methods.mipro.trials": 3, "methods.mipro.sets": 4,
+    "methods.mipro.minibatch": 3, "methods.mipro.full_every": 2,
+    "methods.mipro.max_bootstrapped": 2, "methods.mipro.max_labelled": 3,
+}  # fmt: skip
 OPRO = ASKING | {
     "method": "opro", "methods.opro.rounds": 2, "methods.opro.proposals": 2,
     "methods.opro.shown": 2, "methods.opro.sample": 4,
@@ -64,6 +69,13 @@ METHOD: Mapping[str, tuple[Any, Mapping[str, Any]]] = {
     "methods.bootstrap.max_labelled": (1, BOOTSTRAP),
     "methods.gepa.minibatch": (2, GEPA),
     "methods.gepa.merges": (0, GEPA | {"seed": 1}),
+    "methods.mipro.proposals": (2, MIPRO),
+    "methods.mipro.sets": (2, MIPRO),
+    "methods.mipro.trials": (1, MIPRO),
+    "methods.mipro.minibatch": (4, MIPRO),
+    "methods.mipro.full_every": (1, MIPRO),
+    "methods.mipro.max_bootstrapped": (1, MIPRO),
+    "methods.mipro.max_labelled": (1, MIPRO),
     "methods.opro.rounds": (1, OPRO),
     "methods.opro.proposals": (1, OPRO),
     "methods.opro.shown": (1, OPRO),

@@ -181,7 +181,11 @@ def test_blame_and_audit_tell_where_every_line_comes_from(tmp_path: Path, method
             assert audit.gate is not None
             assert audit.gate.verdict == "accepted"
             assert audit.proposals
-            of_versions = method not in ("opro", "promptbreeder")  # others: of any document
+            of_versions = method not in (
+                "mipro",
+                "opro",
+                "promptbreeder",
+            )  # others: of any document
             assert audit.parent_version is not None or not of_versions
             assert bool(audit.parents) == (method != "skillopt")
 

@@ -29,7 +29,8 @@ from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.demonstrations import as_patch, labelled, solved
 from skilltrail.methods.draws import Draws
-from skilltrail.methods.steps import build, choose_parents, judge, seed_of
+from skilltrail.methods.steps import Tried, build, choose_parents, judge, seed_of
+from skilltrail.skill.edit import Patch
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,12 @@ class Teacher:
     text: str
     known: frozenset[str]
 
+    @staticmethod
+    def of(tried: Tried, labels: Patch) -> Teacher:
+        """Return the teacher whose document was made of the seed and these demonstrations."""
+        items = frozenset(id for edit in labels.edits for id in edit.items)
+        return Teacher(tried.built.candidate.text, items)
+
 
 async def bootstrap(
     run: Run, state: State, draws: Draws | None = None
@@ -46,81 +53,93 @@ async def bootstrap(
     """Yield the state after each set of demonstrations."""
     settings = run.params.methods.bootstrap
     draws = Draws(run.params.seed) if draws is None else draws
-    labels = labels_only(run, draws)
+    sets = Sets(run, draws, settings.max_bootstrapped, settings.max_labelled)
     step = Step(1, 1, ())
     choose_parents(run, step, [seed_of(run)], "seed/1", "labels only")
-    tried = build(run, state, step, run.seed_skill, as_patch(labels, "labels only"))
-    teacher = Teacher(tried.built.candidate.text, frozenset(id for id, _ in labels))
+    labels = sets.labels_only()
+    tried = build(run, state, step, run.seed_skill, labels)
+    teacher = Teacher.of(tried, labels)
     state = await judge(run, state, tried)
     yield state
     for number in range(1 + settings.candidates):
         step = Step(1, 2 + number, ())
         choose_parents(run, step, [seed_of(run)], "seed/1", "")
-        order = in_turn(run, draws, number, step)
-        size = set_size(run, draws, number, step)
-        rolled, shown = await bootstrapped(run, teacher, order, size, step)
-        rest = labels_of(run, [item for item in order if item.id not in dict(shown)])
-        count = max(0, settings.max_labelled - len(shown))
-        others = draws.sample(list(rest), count, step.step, "labels")
-        examples = [*shown, *((id, rest[id]) for id in others)]
-        words = (
-            f"{len(shown)} of {len(rolled)} that the teacher was asked, {len(others)} labels"
-        )
-        patch = as_patch(examples, words, [rollout.item.id for rollout in rolled])
+        _, patch = await sets.bootstrapped(teacher, number, step)
         tried = build(run, state, step, run.seed_skill, patch)
         state = await judge(run, state, tried)
         yield state
 
 
-def labels_only(run: Run, draws: Draws) -> list[tuple[str, str]]:
-    """Return the demonstrations of the labels-only document: (item id, text)."""
-    known = labels_of(run, run.train)
-    most = run.params.methods.bootstrap.max_labelled
-    return [(id, known[id]) for id in draws.sample(list(known), most, 1, "labels")]
+@dataclass(frozen=True)
+class Sets:
+    """Makes sets of demonstrations, with at most so many that a rollout solved, and in all."""
 
+    run: Run
+    draws: Draws
+    max_bootstrapped: int
+    max_labelled: int
 
-def labels_of(run: Run, items: Sequence[Item]) -> dict[str, str]:
-    """Return the worked example of each item that has one."""
-    found = {item.id: labelled(run.rollouts.env, item) for item in items}
-    return {id: text for id, text in found.items() if text is not None}
+    def labels_only(self) -> Patch:
+        """Return the demonstrations of the labels-only document."""
+        known = self._labels_of(self.run.train)
+        ids = self.draws.sample(list(known), self.max_labelled, 1, "labels")
+        return as_patch([(id, known[id]) for id in ids], "labels only")
 
+    async def bootstrapped(
+        self, teacher: Teacher, number: int, step: Step
+    ) -> tuple[list[Rollout], Patch]:
+        """Return the teacher's rollouts for set `number`, and the set: what they solved, filled
+        up with labels."""
+        order = self._in_turn(number, step)
+        rolled, shown = await self._solved(teacher, order, self._size(number, step), step)
+        rest = self._labels_of([item for item in order if item.id not in dict(shown)])
+        count = max(0, self.max_labelled - len(shown))
+        others = self.draws.sample(list(rest), count, step.step, "labels")
+        examples = [*shown, *((id, rest[id]) for id in others)]
+        words = (
+            f"{len(shown)} of {len(rolled)} that the teacher was asked, {len(others)} labels"
+        )
+        return rolled, as_patch(examples, words, [rollout.item.id for rollout in rolled])
 
-def in_turn(run: Run, draws: Draws, number: int, step: Step) -> list[Item]:
-    """Return the train items in the order of set `number`: the first one's is the split's."""
-    ids = [item.id for item in run.train]
-    return run.train_items(tuple(draws.order(ids, step.step, "shuffle") if number else ids))
+    def _labels_of(self, items: Sequence[Item]) -> dict[str, str]:
+        """Return the worked example of each item that has one."""
+        found = {item.id: labelled(self.run.rollouts.env, item) for item in items}
+        return {id: text for id, text in found.items() if text is not None}
 
+    def _in_turn(self, number: int, step: Step) -> list[Item]:
+        """Return the train items in the order of a set: the first one's is the split's."""
+        ids = [item.id for item in self.run.train]
+        order = self.draws.order(ids, step.step, "shuffle") if number else ids
+        return self.run.train_items(tuple(order))
 
-def set_size(run: Run, draws: Draws, number: int, step: Step) -> int:
-    """Return how many demonstrations set `number` bootstraps at most."""
-    most = run.params.methods.bootstrap.max_bootstrapped
-    return 1 + draws.below(most, step.step, "size") if number and most else most
+    def _size(self, number: int, step: Step) -> int:
+        """Return how many demonstrations a set bootstraps at most."""
+        most = self.max_bootstrapped
+        return 1 + self.draws.below(most, step.step, "size") if number and most else most
 
-
-async def bootstrapped(
-    run: Run, teacher: Teacher, order: Sequence[Item], size: int, step: Step
-) -> tuple[list[Rollout], list[tuple[str, str]]]:
-    """Put items to the teacher until `size` are solved; return its rollouts and what they show.
-
-    It stops in the order of the items, whatever order replies arrive in.
-    """
-    asked = [item for item in order if item.id not in teacher.known] if size else []
-    rolled: list[Rollout] = []
-    shown: list[tuple[str, str]] = []
-    async with aclosing(run.rollouts.in_order(asked, teacher.text)) as stream:
-        async for rollout in stream:
-            rolled.append(rollout)
-            text = demonstration(run, rollout)
-            if text is not None:
-                shown.append((rollout.item.id, text))
-            if len(shown) == size:
-                break
-    run.rollouts.require(rolled)
-    if rolled:
-        where = {"epoch": step.epoch, "step": step.step}
-        data = scored(rolled, teacher.text, "demonstrations", **where)
-        run.history.append("rollouts.scored", data)
-    return rolled, shown
+    async def _solved(
+        self, teacher: Teacher, order: Sequence[Item], size: int, step: Step
+    ) -> tuple[list[Rollout], list[tuple[str, str]]]:
+        """Put items to the teacher until `size` are solved; return its rollouts and what they
+        show. It stops in the order of the items, whatever order replies arrive in."""
+        run = self.run
+        asked = [item for item in order if item.id not in teacher.known] if size else []
+        rolled: list[Rollout] = []
+        shown: list[tuple[str, str]] = []
+        async with aclosing(run.rollouts.in_order(asked, teacher.text)) as stream:
+            async for rollout in stream:
+                rolled.append(rollout)
+                text = demonstration(run, rollout)
+                if text is not None:
+                    shown.append((rollout.item.id, text))
+                if len(shown) == size:
+                    break
+        run.rollouts.require(rolled)
+        if rolled:
+            where = {"epoch": step.epoch, "step": step.step}
+            data = scored(rolled, teacher.text, "demonstrations", **where)
+            run.history.append("rollouts.scored", data)
+        return rolled, shown
 
 
 def demonstration(run: Run, rollout: Rollout) -> str | None:

@@ -2,7 +2,7 @@
 
 Source: DSPy's MIPROv2 (arXiv 2406.11695), and Optuna's TPE sampler (`tpe.py`).
 
-    sets of demonstrations: none, labels only, then bootstrapped ones (as `bootstrap` makes them)
+    sets of demonstrations: none, labels only, then bootstrapped ones (as `bootstrap` has them)
     documents: the seed, and proposals, each written from a description of the data, a set of
         demonstrations and a tip
     the score of the seed document on the selection split is the first trial
@@ -17,8 +17,8 @@ Departures. The seed document and the runs that the teacher made stand in for th
 and the batches of raw data from which the package describes both. The gate says whether a pair
 that was measured in full becomes a version: like the package it asks for more than the best so
 far, but an equal mean in fewer tokens is more. A proposal that cannot be used, or repeats
-another, is no choice of the search; a pair whose document cannot be built scores 0. Demonstrations
-are added to the document as text. Scores go from 0 to 1, not to 100.
+another, is no choice of the search; a pair whose document cannot be built scores 0.
+Demonstrations are added to the document as text. Scores go from 0 to 1, not to 100.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ TIPS = (
 
 @dataclass(frozen=True)
 class Space:
-    """What the search chooses from: documents, each with the patch that wrote it, and patches of
+    """What the search chooses from: documents, each with the patch that wrote it, and sets of
     demonstrations; the seed and none stand first."""
 
     documents: Sequence[tuple[str, Patch | None]]
@@ -78,8 +78,8 @@ async def mipro(
     settings = run.params.methods.mipro
     draws = Draws(run.params.seed) if draws is None else draws
     sets, seen, at = list[Patch](), list[Observation](), 0
-    async for state, patch, shown in demonstrations(run, state, draws):
-        at += 1
+    async for after, patch, shown in demonstrations(run, state, draws):
+        state, at = after, at + 1
         sets += [patch] if patch.edits else []
         seen += shown
         yield state
@@ -92,8 +92,8 @@ async def mipro(
         known = [text for text, _ in documents]
         documents += [found] if found is not None and found[0] not in known else []
         yield state
-    async for state in search(run, state, draws, Space(documents, [None, *sets]), at):
-        yield state
+    async for after in search(run, state, draws, Space(documents, [None, *sets]), at):
+        yield after
 
 
 async def demonstrations(
@@ -129,7 +129,9 @@ async def describe(run: Run, state: State, step: Step, seen: Sequence[Observatio
     some = list({one.item.id: one for one in seen}.values())[:SHOWN]
     brief = Brief("describe_data", wants="text")
     answer = heard(run, step, await question(run, state, step, run.seed_skill, brief, some))
-    return "" if answer.value is None else str(answer.value)
+    told = "" if answer.value is None else str(answer.value)
+    instruct(run, step, "describe", told, answer.reply)
+    return told
 
 
 async def propose(
@@ -224,8 +226,8 @@ async def measure(
     step, by_id = pair.step, {item.id: item for item in run.selection}
     ids = drawn(draws, list(by_id), size, step.step)
     rollouts = await run.rollouts.all([by_id[id] for id in ids], pair.text)
-    where = {"epoch": step.epoch, "step": step.step, "split": "selection"}
-    data = scored(rollouts, pair.text, "fitness", **where)
+    where = {"epoch": step.epoch, "step": step.step}
+    data = scored(rollouts, pair.text, "fitness", **where, split="selection")
     run.history.append("rollouts.scored", data | {"sample": {"rule": SAMPLE, "size": size}})
     values = (run.gate_rule.value(rollout.score) for rollout in rollouts)
     mean = exact_mean(value for value in values if value is not None)

@@ -40,11 +40,11 @@ from skilltrail.methods.breeding_words import HYPER, INSTRUCTIONS, TASKS, THOUGH
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import Scored, measure, sample, try_out
 from skilltrail.methods.minibatch import consumed
-from skilltrail.methods.steps import choose_parents
+from skilltrail.methods.steps import choose_parents, instruct
 from skilltrail.methods.whole import heard, question, whole
 from skilltrail.optimizers.protocol import Brief, Observation
 
-TOURNAMENT, CROSSOVER, DRAWN = "tournament/1", "crossover/1", "drawn/1"
+TOURNAMENT, CROSSOVER = "tournament/1", "crossover/1"
 SEED = "seed/1"
 ALIKE = 0.95
 OPERATORS = (
@@ -230,14 +230,6 @@ async def born(
         return end_step(world.run, state, first_record(step, []), answer.reason), None
     tried = whole(world.run, state, step, parent.text, answer, seen)
     return await try_out(world.run, state, step, tried, world.items, known)
-
-
-def instruct(run: Run, step: Step, operator: str, text: str, reply: str | None = None) -> None:
-    """Record by which words the optimizer is asked."""
-    rule = DRAWN if reply is None else None
-    where = {"epoch": step.epoch, "step": step.step}
-    told = {"operator": operator, "text": text, "rule": rule, "reply": reply}
-    run.history.append("instruction.chosen", where | told)
 
 
 def unit_of(

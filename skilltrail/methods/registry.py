@@ -17,10 +17,12 @@ from skilltrail.method.calls import CallsSpent
 from skilltrail.method.run import Run, State
 from skilltrail.methods.bootstrap import bootstrap
 from skilltrail.methods.gepa import gepa
+from skilltrail.methods.mipro import mipro
 from skilltrail.methods.opro import opro
 from skilltrail.methods.promptbreeder import promptbreeder
 from skilltrail.methods.random_search import random_search
 from skilltrail.methods.textgrad import textgrad
+from skilltrail.methods.tpe import require_optuna
 
 
 @dataclass(frozen=True)
@@ -31,16 +33,19 @@ class Method:
         tag: name and version of its decisions.
         steps: yields the state after each step.
         end: what has run out when it ends of itself.
+        require: raises where something it needs is not installed.
     """
 
     tag: str
     steps: Callable[[Run, State], AsyncGenerator[State, None]]
     end: str
+    require: Callable[[], None] = lambda: None
 
 
 RIVALS: Mapping[str, Method] = {
     "bootstrap": Method("bootstrap/1", bootstrap, "candidates"),
     "gepa": Method("gepa/1", gepa, "epochs"),
+    "mipro": Method("mipro/1", mipro, "trials", require_optuna),
     "opro": Method("opro/1", opro, "rounds"),
     "promptbreeder": Method("promptbreeder/1", promptbreeder, "generations"),
     "random_search": Method("random_search/1", random_search, "candidates"),
@@ -56,6 +61,7 @@ async def train(run: Run) -> State:
 
 async def compete(run: Run, rival: Method) -> State:
     """Train by a rival: measure the seed skill, then take its steps until one thing ends."""
+    rival.require()
     state = await loop.measure_seed(run)
     settings = asdict(getattr(run.params.methods, run.params.method))
     run.history.append(

@@ -27,6 +27,7 @@ from skilltrail.skill.edit import Patch
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 
+DRAWN = "drawn/1"
 WHOLE = {"rule": REWRITE, "mode": "document"}
 
 
@@ -78,10 +79,11 @@ def choose_parents(
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate on its way: as built, and the step's record so far."""
+    """A candidate on its way: as built, the step's record so far, and the recorded patch."""
 
     built: Built
     record: StepRecord
+    patch: Patch
 
 
 def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
@@ -113,7 +115,15 @@ def select_all(
     )
     first = first_record(step, proposed)
     record = with_candidate(first, patch, patch.edits, candidate.results)
-    return Tried(built, record)
+    return Tried(built, record, patch)
+
+
+def instruct(run: Run, step: Step, operator: str, text: str, reply: str | None = None) -> None:
+    """Record by which words the optimizer is asked; `reply` wrote them, or they were drawn."""
+    rule = DRAWN if reply is None else None
+    where = {"epoch": step.epoch, "step": step.step}
+    told = {"operator": operator, "text": text, "rule": rule, "reply": reply}
+    run.history.append("instruction.chosen", where | told)
 
 
 def record_selection(run: Run, step: Step, patch: Patch) -> None:

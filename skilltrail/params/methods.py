@@ -15,12 +15,13 @@ METHODS = (
     "skillopt",
     "bootstrap",
     "gepa",
+    "mipro",
     "opro",
     "promptbreeder",
     "random_search",
     "textgrad",
 )
-NEED_A_MODEL = ("opro", "promptbreeder", "textgrad")
+NEED_A_MODEL = ("mipro", "opro", "promptbreeder", "textgrad")
 ASK = ("skillopt", "gepa", *NEED_A_MODEL)
 
 # Knobs and sections that only some methods read; what is not named here, all read.
@@ -40,7 +41,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "merge_batch_size": ("skillopt", "gepa"),
     "merge_ask": ("skillopt", "gepa"),
     "compaction": ("skillopt",),
-    "reflect.success_threshold": ("skillopt", "bootstrap", "gepa", "promptbreeder"),
+    "reflect.success_threshold": ("skillopt", "bootstrap", "gepa", "mipro", "promptbreeder"),
     "reflect.minibatch_size": ("skillopt", "gepa"),
     "reflect.success": ("skillopt", "gepa"),
     "reflect": ASK,
@@ -90,6 +91,19 @@ class Gepa:
 
 
 @dataclass(frozen=True)
+class Mipro:
+    """Proposed documents and demonstrations, put together by a search (DSPy's MIPROv2)."""
+
+    proposals: int = knob(3, "Documents to choose from, the seed among them.", low=1)
+    sets: int = knob(6, "Sets of demonstrations to choose from, none among them.", low=1)
+    trials: int = knob(10, "Combinations tried on a minibatch.", low=1)
+    minibatch: int = knob(35, "Selection items of a trial.", low=1)
+    full_every: int = knob(5, "Trials between measurements in full.", low=1)
+    max_bootstrapped: int = knob(4, "Most demonstrations that a rollout solved.", low=0)
+    max_labelled: int = knob(4, "Most demonstrations in all.", low=0)
+
+
+@dataclass(frozen=True)
 class Opro:
     """A model that is shown past documents with their scores writes new ones."""
 
@@ -131,6 +145,7 @@ class TextGrad:
 class Methods:
     bootstrap: Bootstrap = field(default_factory=Bootstrap)
     gepa: Gepa = field(default_factory=Gepa)
+    mipro: Mipro = field(default_factory=Mipro)
     opro: Opro = field(default_factory=Opro)
     promptbreeder: PromptBreeder = field(default_factory=PromptBreeder)
     random_search: RandomSearch = field(default_factory=RandomSearch)

@@ -51,6 +51,10 @@ def steps_of(params: Params, train: int) -> int:
         return params.epochs * math.ceil(train / own.gepa.minibatch) + own.gepa.merges
     if params.method == "random_search":
         return own.random_search.candidates
+    if params.method == "mipro":
+        asked = own.mipro
+        fulls = asked.trials // asked.full_every + 1
+        return asked.sets + asked.proposals - 2 + asked.trials + fulls
     if params.method == "opro":
         return own.opro.rounds * own.opro.proposals
     if params.method == "promptbreeder":
@@ -112,6 +116,10 @@ def _of_a_rival(params: Params, size: Size) -> list[Calls]:
         shown = size.train
     elif params.method == "gepa":
         batches = again = params.epochs * size.train
+    elif params.method == "mipro":
+        shown = size.train if own.mipro.max_bootstrapped else 0
+        fitness = own.mipro.trials * min(size.selection, own.mipro.minibatch)
+        steps = own.mipro.trials // own.mipro.full_every + 1  # that come to the gate
     elif params.method == "textgrad":
         batches = params.epochs * size.train
     elif params.method in ("opro", "promptbreeder"):
@@ -245,6 +253,9 @@ def _questions_of_a_rival(params: Params, size: Size) -> list[Calls]:
     steps, own = steps_of(params, size.train), params.methods
     if params.method == "textgrad":
         asked = steps * (1 + own.textgrad.batch)
+        return [Calls("compose", "optimizer", 0, asked, _SHRUNK * asked)]
+    if params.method == "mipro":
+        asked = own.mipro.proposals
         return [Calls("compose", "optimizer", 0, asked, _SHRUNK * asked)]
     if params.method == "opro":
         return [Calls("compose", "optimizer", steps, steps, _SHRUNK * steps)]

@@ -99,6 +99,9 @@ def candidate_around(story: RunLog, event: Event) -> CandidateEvents:
         trial.take(one)
         if one.type == "step.ended":
             break
+    if trial.selected is not None and not trial.proposals:
+        # A search tries what steps before it proposed.
+        trial.proposals.append(story.patch(trial.selected.data["patch"]))
     return trial
 
 

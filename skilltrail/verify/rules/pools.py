@@ -13,6 +13,7 @@ from skilltrail.methods.opro import RANKED
 from skilltrail.methods.pareto import lots, values_of
 from skilltrail.methods.promptbreeder import CROSSOVER, TOURNAMENT
 from skilltrail.methods.textgrad import NEWEST
+from skilltrail.methods.tpe import FAMILY
 from skilltrail.verify.result import Fault, Tags, differing
 from skilltrail.verify.rules.settings import rule_of
 
@@ -28,7 +29,8 @@ def check_parents(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     data = event.data
     parents = [member["digest"] for member in data["parents"]]
     known = (SEED, NEWEST, PARETO, MERGE, RANKED, TOURNAMENT, CROSSOVER)
-    if not tags.knows(data["rule"], *known) or not state.start:
+    searched = data["rule"].startswith(FAMILY)  # the loop run again searches again
+    if searched or not tags.knows(data["rule"], *known) or not state.start:
         return
     if data["rule"] == SEED:
         seed = state.start["seed_skill"]["digest"]
@@ -66,7 +68,7 @@ def _check_fittest(event: Event, state: RunState) -> Iterator[Fault]:
 
     Who is in the pool, and who meets whom, the loop run again tells.
     """
-    data, rule = event.data, rule_of(event.data)
+    data, rule = event.data, rule_of(event.data, state)
     pool = data.get("pool", [])
     for member in pool:
         mean = rule.mean(state.fitness.get(member["digest"], {}))

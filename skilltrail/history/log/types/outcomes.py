@@ -73,20 +73,9 @@ class RolloutsScored(Part, frozen=True, kw_only=True):
     epoch: Epoch | None = None
     step: Step | None = None
     skill: Annotated[Digest, says("digest of the skill document")]
-    split: (
-        Annotated[
-            str,
-            says(
-                "outside training: train, selection, test, all; in it only for fitness on "
-                "selection items"
-            ),
-        ]
-        | None
-    ) = None
+    split: Annotated[str, says("outside training; in it fitness on selection")] | None = None
     batch: Annotated[Batch, says("train only: how the items were chosen")] | None = None
-    sample: (
-        Annotated[Sample, says("slow_update and fitness: how the items were chosen")] | None
-    ) = None
+    sample: Annotated[Sample, says("slow_update, fitness: how items are chosen")] | None = None
     min_coverage: Annotated[Share, says("only when the run may go on with gaps")] | None = None
     items: Annotated[
         tuple[RowScored, ...],
