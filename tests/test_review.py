@@ -69,6 +69,8 @@ def test_a_comment_tells_scores_diff_and_why_and_the_threshold_is_on_the_lower_e
     assert run(["ci", "--min-gain", str(between), "-o", "comment.md"]) == 1
     assert "**failed**" in (here / "comment.md").read_text("utf-8")
     assert "is not above the threshold" in capfd.readouterr().err
+    for no_number in ("nan", "inf", "much"):
+        assert run(["ci", "--min-gain", no_number]) == 2
 
 
 def test_skills_that_were_measured_are_told_of_in_place_of_the_run(

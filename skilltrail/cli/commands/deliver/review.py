@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from skilltrail.cli.options import JSON
-from skilltrail.core.errors import FaultError
+from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.runtime.console import emit, emit_exact, emit_json, say
 
@@ -39,6 +40,8 @@ def ci(
     from skilltrail.cli import review
     from skilltrail.report.comment import markdown, verdict
 
+    if min_gain is not None and not math.isfinite(min_gain):
+        raise UsageError(f"--min-gain {min_gain}", "no number to be above", "Say 0, or 0.05")
     told = (
         review.of_run(min_gain) if measured is None else review.of_measured(measured, min_gain)
     )
