@@ -9,16 +9,17 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn, TypeVar
 
 from skilltrail.core.errors import Interrupted, SkilltrailError
 from skilltrail.core.files import refused
-from skilltrail.runtime.console import complain
-from skilltrail.runtime.detached import told_detached
+from skilltrail.history.git.head import head_of
+from skilltrail.history.git.repository import Git
+from skilltrail.runtime.console import complain, say
 from skilltrail.runtime.last_lock import keep_lock
-from skilltrail.store.place import find_place
+from skilltrail.store.place import Place, find_place
 
 T = TypeVar("T")
 STOPPED_BY = (signal.SIGINT, signal.SIGTERM)
@@ -96,3 +97,28 @@ async def until_stopped(work: Coroutine[Any, Any, None]) -> None:
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def told_detached(place: Place) -> Iterator[None]:
+    """Say before and after the body that HEAD is on no branch, where that is so here."""
+    words = None if place.is_temporary else _where_head_is(place)
+    if words is not None:
+        say("; ".join(words))
+    try:
+        yield
+    finally:
+        if words is not None:
+            say(words[0])
+
+
+def _where_head_is(place: Place) -> tuple[str, str] | None:
+    git = Git.at_hand(place.root)
+    head = None if git is None else head_of(git)
+    if head is None or not head.detached:
+        return None
+    branch = "its branch" if head.left is None else head.left
+    if place.experiment is not None:
+        way = f"dvc puts it back on {branch} when it ends, `skilltrail back` after a kill"
+        return f"HEAD is detached (experiment {place.experiment})", way
+    return "HEAD is detached, on no branch", f"`skilltrail back` puts it back on {branch}"

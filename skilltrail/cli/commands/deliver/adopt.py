@@ -64,8 +64,7 @@ def adopt(
     here = project()
     found = skill_of(here, skill)
     path = place_of(target)
-    proposal = here.workspace / PROPOSAL
-    clear(proposal)
+    clear(here.workspace / PROPOSAL)
     if found.story is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
