@@ -13,8 +13,8 @@ from subprocess import CompletedProcess, run
 import pytest
 from env_world import ROOT
 
+from skilltrail.cli.scaffold import new_environment
 from skilltrail.core.errors import UsageError
-from skilltrail.envs.scaffold import new_environment
 from skilltrail.models.backends.weights import PACKAGE
 
 TUTORIAL = ROOT / "docs" / "tutorials" / "own-benchmark.md"

@@ -11,6 +11,7 @@ from subprocess import CompletedProcess, run
 
 import pytest
 
+from skilltrail.cli.scaffold import new_environment
 from skilltrail.core.errors import DataError, UsageError
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.find import NOTHING, find_source
@@ -22,7 +23,6 @@ from skilltrail.envs.registry import (
     environment_names,
     is_foreign,
 )
-from skilltrail.envs.scaffold import new_environment
 from skilltrail.envs.scoring import by_rule, metric_means
 from skilltrail.runtime.code_identity import own_code
 from tests.env_world import ROOT

@@ -18,7 +18,7 @@ FLOORS = (
     ("data", "optimizers"),
     ("method", "methods"),
     ("runtime",),
-    ("verify", "repair"),
+    ("verify",),
     ("report",),
     ("cli", "ui", "api"),
 )

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from skilltrail.cli.checks import FAULT, OK, git_check, state_checks
+from skilltrail.cli.repair.at_work import kind_of, workers
+from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.doctor import findings, mend
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.repository import Git
-from skilltrail.repair.at_work import kind_of, workers
-from skilltrail.repair.case import Case
-from skilltrail.repair.doctor import findings, mend
 from skilltrail.runtime.last_lock import keep_lock
 from skilltrail.store.place import Place
 

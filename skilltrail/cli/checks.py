@@ -12,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail import __version__
+from skilltrail.cli.repair.at_work import Worker, workers
+from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.doctor import findings
+from skilltrail.cli.repair.journal import torn_lines
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
@@ -23,10 +27,6 @@ from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.model_options import EMBEDDED_BACKENDS
-from skilltrail.repair.at_work import Worker, workers
-from skilltrail.repair.case import Case
-from skilltrail.repair.doctor import findings
-from skilltrail.repair.journal import torn_lines
 from skilltrail.runtime.preflight import input_paths, left_behind
 from skilltrail.runtime.template import require_library
 from skilltrail.runtime.workspace import environment_of, params_with

@@ -15,7 +15,6 @@ from skilltrail.optimizers.llm.analysis import Assignment, Draft, read_analysis
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.batching import Minibatch, minibatches
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.optimizers.llm.parallel import in_parallel
 from skilltrail.optimizers.llm.prompts import example_text
 from skilltrail.optimizers.llm.proposals import Ground
 from skilltrail.optimizers.llm.question import Asked, Question
@@ -25,6 +24,7 @@ from skilltrail.optimizers.llm.shown.folder import editable
 from skilltrail.optimizers.llm.shown.leaks import LEAKED_NOTE, leaks
 from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.llm.shown.runs import Shown, show_observation
+from skilltrail.optimizers.parallel import in_parallel
 from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
 from skilltrail.skill.edit import Patch
 from skilltrail.skill.fence import fenced

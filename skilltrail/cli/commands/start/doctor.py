@@ -11,11 +11,11 @@ from skilltrail.cli.checks import FAULT, run_checks
 from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.cli.probes import probe_checks
+from skilltrail.cli.repair.back import back as take_back
+from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.doctor import findings, mend
 from skilltrail.history.git.repository import Git
 from skilltrail.models.environ import redactor
-from skilltrail.repair.back import back as take_back
-from skilltrail.repair.case import Case
-from skilltrail.repair.doctor import findings, mend
 from skilltrail.runtime.console import asked, emit, emit_json, say, table
 from skilltrail.runtime.workspace import changes_of, params_with
 from skilltrail.store.place import find_place

@@ -17,6 +17,7 @@ from skilltrail.cli.checks import (
     software_checks,
 )
 from skilltrail.cli.options import JSON
+from skilltrail.cli.scaffold import new_environment
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.find import NOTHING, find_source, shown
 from skilltrail.data.importing import import_splits, import_tree
@@ -24,7 +25,6 @@ from skilltrail.data.load import read_items
 from skilltrail.envs.contract.contract import check_contract, parser_of
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.registry import environment_class, environment_folders
-from skilltrail.envs.scaffold import new_environment
 from skilltrail.params.read import FILE
 from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.runtime.workspace import environment_of, load_params

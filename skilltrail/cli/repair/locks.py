@@ -13,9 +13,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from skilltrail.repair.at_work import git_at_work
-from skilltrail.repair.case import Case, Finding
-from skilltrail.repair.rwlock import RWLOCKS, read_lock
+from skilltrail.cli.repair.at_work import git_at_work
+from skilltrail.cli.repair.case import Case, Finding
+from skilltrail.cli.repair.rwlock import RWLOCKS, read_lock
 
 RUNNING = ".dvc/tmp/exps/run/workspace"
 ARGUMENTS = ".dvc/tmp/repro.dat"  # DVC adds it to the index for a moment

@@ -16,12 +16,12 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
+from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.doctor import mend, refuse_at_work
+from skilltrail.cli.repair.files import PIPELINE
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.git.repository import Git
 from skilltrail.params.read import FILE
-from skilltrail.repair.case import Case
-from skilltrail.repair.doctor import mend, refuse_at_work
-from skilltrail.repair.files import PIPELINE
 from skilltrail.runtime.last_lock import LOCK
 
 ASKED = "Taking everything back to the run of HEAD"

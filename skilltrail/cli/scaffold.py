@@ -10,7 +10,7 @@ from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.envs.registry import OWN, environment_names
 
-TEMPLATE = Path(__file__).resolve().parent / "_template"
+TEMPLATE = Path(__file__).resolve().parents[1] / "envs" / "_template"
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 # Folders of data/ and skills/seeds/ with another meaning, and names no Windows file may have.
 _TAKEN = frozenset(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from skilltrail.cli.repair.aside import PutAside
+from skilltrail.cli.repair.at_work import Worker, workers
+from skilltrail.cli.repair.branch import DetachedHead
+from skilltrail.cli.repair.case import Case, Finding, Repair
+from skilltrail.cli.repair.files import LockFile, ParamsFile, Pipeline
+from skilltrail.cli.repair.locks import DeadWorkspaces, Drafts, DvcLocks, GitLocks
 from skilltrail.core.errors import UsageError
-from skilltrail.repair.aside import PutAside
-from skilltrail.repair.at_work import Worker, workers
-from skilltrail.repair.branch import DetachedHead
-from skilltrail.repair.case import Case, Finding, Repair
-from skilltrail.repair.files import LockFile, ParamsFile, Pipeline
-from skilltrail.repair.locks import DeadWorkspaces, Drafts, DvcLocks, GitLocks
 
 # Git must be able to work; changes come back before HEAD and DVC's marks, which tell of them,
 # go; DVC's locks tell what it was at, and go last.

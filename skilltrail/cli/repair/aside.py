@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from skilltrail.cli.repair.case import MERGE, Case, Finding
+from skilltrail.cli.repair.locks import ARGUMENTS, REMEDY
 from skilltrail.history.git.repository import Git
 from skilltrail.params.read import FILE
-from skilltrail.repair.case import MERGE, Case, Finding
-from skilltrail.repair.locks import ARGUMENTS, REMEDY
 
 EXPERIMENT = "dvc-exp:"  # how the subject of an experiment's own stash begins
 QUEUED = "refs/exps/stash"  # an experiment that the next `dvc exp run` would run along

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from skilltrail.cli.repair.case import MARKS, Case, Finding
+from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.head import attach
-from skilltrail.repair.case import MARKS, Case, Finding
-from skilltrail.repair.locks import REMEDY
 
 
 class DetachedHead:

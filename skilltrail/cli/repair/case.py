@@ -8,10 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from skilltrail.cli.repair.kept import Kept
+from skilltrail.cli.repair.rwlock import begun_to_stash
 from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.repository import Git
-from skilltrail.repair.kept import Kept
-from skilltrail.repair.rwlock import begun_to_stash
 from skilltrail.store.place import Place
 
 # What DVC sets while an experiment runs here, and takes away when it ends well or badly.

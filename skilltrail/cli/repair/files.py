@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from skilltrail.cli.repair.case import Case, Finding
+from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
 from skilltrail.envs.registry import ParamClasses
 from skilltrail.params.read import FILE, params_from_text, resolved
-from skilltrail.repair.case import Case, Finding
-from skilltrail.repair.locks import REMEDY
 from skilltrail.runtime.last_lock import LOCK, kept_lock
 
 PIPELINE = "dvc.yaml"
