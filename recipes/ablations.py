@@ -8,7 +8,9 @@ Every row changes one setting of the base (params.yaml with what `BASE` says). F
 runs with one seed; those that the paper names, and those that moved by `MOVED` or more against
 the base, then run with all seeds. Runs are DVC experiments of this commit by names that stand
 for their settings (`ablation-…`): a stopped recipe goes on where it was, and one that is done
-makes no call. `-S` changes the base, e.g. `-S data.limit.test=40`, or the optimizer.
+makes no call. `-S` changes the base, e.g. `-S data.limit.test=40`, or the optimizer. The row
+"rejected-edit memory off" needs a prompted optimizer: no param takes from `rules` what earlier
+steps tried, so that with it the row does not run, and the page says so.
 """
 
 from __future__ import annotations
@@ -40,12 +42,18 @@ PAGE = Path("docs/ablations.md")
 
 @dataclass(frozen=True)
 class Row:
-    """One setting changed; `named` where the paper has the row."""
+    """One setting changed; `named` where the paper has the row, `prompted` where only an
+    optimizer that is asked by prompts reads the setting."""
 
     group: str
     name: str
     changes: tuple[str, ...] = ()
     named: bool = True
+    prompted: bool = False
+
+    def runs_with(self, optimizer: str) -> bool:
+        """Whether the setting can change a run of the optimizer's backend."""
+        return not self.prompted or optimizer != "rules"
 
 
 ROWS = (
@@ -62,6 +70,7 @@ ROWS = (
     Row("momentum", "slow update on", ("slow_update.enabled=true",)),
     Row("momentum", "meta skill on", ("meta_skill.enabled=true",)),
     Row("momentum", "both on", ("slow_update.enabled=true", "meta_skill.enabled=true")),
+    Row("memory", "rejected-edit memory off", ("optimizer.past_to=[]",), prompted=True),
     *(Row("epochs", f"epochs={n}", (f"epochs={n}",)) for n in (1, 2, 4)),
 )
 
@@ -105,8 +114,8 @@ def planned(here: Project, bouts: Sequence[Bout], size: Size) -> tuple[int, floa
     return calls, calls / PACE / 3600
 
 
-def page(found: Arena, rows: Sequence[Row], command: str, about: str) -> str:
-    """Return docs/ablations.md."""
+def page(found: Arena, rows: Sequence[Row], optimizer: str, command: str, about: str) -> str:
+    """Return docs/ablations.md of runs with an optimizer's backend."""
     lines = [
         "# Ablations",
         "",
@@ -125,7 +134,8 @@ def page(found: Arena, rows: Sequence[Row], command: str, about: str) -> str:
     for row in rows:
         entries = found.of(row.name)
         if not entries:
-            lines.append(f"| {row.group} | {row.name} | not run | | 0 | |")
+            idle = "not run" if row.runs_with(optimizer) else "needs a prompted optimizer"
+            lines.append(f"| {row.group} | {row.name} | {idle} | | 0 | |")
             continue
         calls = round(sum(entry.spent for entry in entries) / len(entries))
         against = found.contrasts.get((row.name, "base"))
@@ -162,16 +172,20 @@ def main(argv: Sequence[str]) -> int:
     rows = [row for row in ROWS if not only or row.name in (*only, "base")]
     params = params_with(here.workspace, changes_of([*BASE, *told.asked]))
     seeds = [params.seed + n for n in range(told.seeds)]
-    screen, every = bouts_of(rows, seeds[:1], told.asked), bouts_of(rows, seeds, told.asked)
+    able = [row for row in rows if row.runs_with(params.optimizer.backend)]
+    for row in rows:
+        if row not in able:
+            sys.stderr.write(f"ablations: {row.name!r} needs a prompted optimizer: left out\n")
+    screen, every = bouts_of(able, seeds[:1], told.asked), bouts_of(able, seeds, told.asked)
     if told.plan:
-        return tell_plan(here, rows, screen, every, size_of(here, params))
+        return tell_plan(here, able, screen, every, size_of(here, params))
     git = Git.find(here.root)
     baseline = None if git is None else git.resolve("HEAD")
     if baseline is None:
         parser.error("run it in a clone that has a commit")
     if not told.no_run:
         run_all(here, [bout for bout in screen if not is_there(here, bout, baseline)])
-        more = wanted(rows, collected(here, screen, baseline, params))
+        more = wanted(able, collected(here, screen, baseline, params))
         rest = bouts_of(more, seeds[1:], told.asked)
         run_all(here, [bout for bout in rest if not is_there(here, bout, baseline)])
     found = collected(here, every, baseline, params)
@@ -179,7 +193,7 @@ def main(argv: Sequence[str]) -> int:
         sys.stderr.write("ablations: no run is there yet\n")
         return 1
     command = " ".join(["python recipes/ablations.py", *argv])
-    write_atomic(told.out, page(found, rows, command, about(params)))
+    write_atomic(told.out, page(found, rows, params.optimizer.backend, command, about(params)))
     sys.stdout.write(f"{told.out}\n")
     return 0
 
@@ -203,7 +217,7 @@ def tell_plan(
     for row, bout in zip(rows, screen, strict=True):
         calls, hours = planned(here, [bout], size)
         sys.stdout.write(
-            f"{row.group:14} {row.name:18} {calls:6} calls {60 * hours:6.0f} min\n"
+            f"{row.group:14} {row.name:24} {calls:6} calls {60 * hours:6.0f} min\n"
         )
     for words, bouts in (("one seed", screen), ("all seeds", every)):
         calls, hours = planned(here, bouts, size)

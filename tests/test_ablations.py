@@ -15,6 +15,7 @@ from test_arena import STAGE
 from verify_project import says, write_project
 
 from skilltrail.history.ask.arena import Arena, Interval
+from skilltrail.params.model_options import STAGES
 from tests.fault_server import FaultServer
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -94,6 +95,36 @@ def test_every_row_is_a_setting_that_params_know(recipe: ModuleType) -> None:
         changed = params_with(ROOT, changes_of([*recipe.BASE, *row.changes]))
         assert (changed != base) == bool(row.changes), row.name
     assert len({row.name for row in recipe.ROWS}) == len(recipe.ROWS)
+
+
+def test_the_row_without_memory_tells_no_stage_what_earlier_steps_tried(
+    recipe: ModuleType,
+) -> None:
+    from skilltrail.runtime.workspace import changes_of, params_with
+
+    row = next(row for row in recipe.ROWS if row.group == "memory")
+    params = params_with(ROOT, changes_of([*recipe.BASE, *row.changes]))
+    assert set(params_with(ROOT, {}).optimizer.past_to) == set(STAGES)
+    assert params.optimizer.past_to == ()
+
+
+def test_a_row_that_rules_cannot_read_is_left_out_with_rules_and_said_so(
+    recipe: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    command = ["--plan", "--only", "rejected-edit memory off"]
+    assert recipe.main(command) == 0
+    out, err = capsys.readouterr()
+    assert "rejected-edit memory off" not in out
+    assert "'rejected-edit memory off' needs a prompted optimizer" in err
+    openai = ["optimizer.backend=openai", "optimizer.model=any"]
+    assert recipe.main([*command, *(word for one in openai for word in ("-S", one))]) == 0
+    out, err = capsys.readouterr()
+    assert "rejected-edit memory off" in out
+    assert err == ""
+    page = recipe.page(Arena((), {}, {}), recipe.ROWS, "rules", "command", "about")
+    assert "| memory | rejected-edit memory off | needs a prompted optimizer | | 0 | |" in page
+    assert "| base | base | not run | | 0 | |" in page
 
 
 def test_a_row_that_is_not_there_is_named(
