@@ -22,10 +22,13 @@ from skilltrail.cli.commands.measure.arena import bouts_of
 from skilltrail.cli.main import run
 from skilltrail.history.ask.arena import Arena, arena_of, entry_of
 from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.log.log import read_log
 from skilltrail.report.arena import as_csv, chart, markdown
+from skilltrail.report.book.runs import run_rows
 from tests.fault_server import FaultServer
 
 ROOT = Path(__file__).resolve().parents[1]
+CORPUS = ROOT / "tests" / "corpus"
 
 
 def evaluation_of(done: ToyRun, right: int) -> dict[str, HeldOut]:
@@ -107,6 +110,38 @@ def test_an_arena_without_an_evaluation_has_no_gain_and_says_so(tmp_path: Path) 
     assert "| bootstrap | – |" in markdown(alone, "c", "a", "s", [])
     unfinished = done.recorder.events[:-1]
     assert entry_of("bootstrap", "b", unfinished, {}, cost, None) is None
+
+
+@pytest.mark.parametrize("name", ["1-forced", "11-targets", "12-breeding", "6-erased"])
+def test_the_pages_runs_and_the_arena_have_the_same_curve_by_calls(name: str) -> None:
+    log = read_log(CORPUS / f"{name}.jsonl")
+    [row] = run_rows({name: log})
+    entry = entry_of("any", name, log, {}, lambda keys: (None, None), None)
+    assert entry is not None
+    assert row["anytime"] == [[point.calls, point.mean] for point in entry.curve]
+    assert row["calls"] == entry.spent
+
+    # The same anew, from the log's rows alone.
+    seen: set[str] = set()
+    accepted = []
+    for event in log:
+        if event.type == "rollouts.scored":
+            seen |= {one["key"] for one in event.data["items"] if one["key"]}
+        if event.type == "skill.versioned" and event.data["best"] and event.data["version"]:
+            accepted.append(len(seen))
+    assert [calls for calls, _ in row["anytime"][1:]] == accepted
+    assert row["calls"] == len(seen)
+    assert row["anytime"][0][1] == pytest.approx(row["seed"])
+    assert row["anytime"][-1][1] == pytest.approx(row["best"])
+
+
+def test_an_unfinished_run_has_its_curve_by_calls_as_far_as_it_went() -> None:
+    log = read_log(CORPUS / "1-forced.jsonl")
+    whole = run_rows({"a": log})[0]
+    for length in range(2, len(log)):
+        [row] = run_rows({"a": log[:length]})
+        assert row["anytime"] == whole["anytime"][: len(row["anytime"])]
+        assert row["calls"] <= whole["calls"]
 
 
 def test_runs_have_names_that_tell_settings_apart_and_whole_seeds_come_first() -> None:

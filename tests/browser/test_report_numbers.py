@@ -10,6 +10,7 @@ from conftest import Several
 from report_world import Project
 
 from skilltrail.core.score import exact, exact_mean
+from skilltrail.history.ask.arena import course_of
 from skilltrail.history.ask.audit import audit_patch, audit_version
 from skilltrail.history.ask.audit_record import Audit, Judgement, LogOnly
 from skilltrail.history.ask.blame import blame
@@ -173,8 +174,23 @@ def test_runs_are_told_where_they_part_and_compared_as_chosen(
         )
         assert shown_rows[name][4] == f"{mean_of(scored, 'soft'):.3f}"
     assert watched.page.locator("#runs .overlay path.best").count() == 3
+    by_calls = {row[0]: row for row in watched.rows('#runs table:has-text("calls to best")')}
+    for name, events in several.runs.items():
+        course = course_of(events)
+        assert by_calls[name][1:4] == [
+            "skillopt", f"{course.spent:,}", f"{course.points[-1].calls:,}"
+        ]  # fmt: skip
+        told = ", ".join(f"{point.mean:.3f} at {point.calls:,}" for point in course.points)
+        assert by_calls[name][4] == told
+    assert sorted(watched.texts("#runs .anytime path title")) == sorted(several.runs)
+    drawn = watched.page.eval_on_selector_all(
+        "#runs .anytime path.best",
+        "l => l.map(n => getComputedStyle(n).stroke + n.getAttribute('stroke-dasharray'))",
+    )
+    assert len(set(drawn)) == 3
     watched.page.uncheck("#runs label:has-text('long') input")
     assert watched.page.locator("#runs .overlay path.best").count() == 2
+    assert watched.page.locator("#runs .anytime path.best").count() == 2
     differing = watched.rows('#runs table:has-text("Params that differ")')
     assert ["lr", "4", "1"] in [sorted_by_run(row, watched) for row in differing]
 

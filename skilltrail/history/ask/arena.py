@@ -36,13 +36,35 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Course:
+    """A run by its target calls, finished or not.
+
+    Attributes:
+        points: the best skill from the seed's on, each where it was accepted.
+        keys: of all rollouts that the log names, each once.
+        until: of those that were known when the last point came.
+        limit: `stop.calls` where that ended the run.
+    """
+
+    points: tuple[Point, ...]
+    keys: tuple[str, ...]
+    until: tuple[str, ...]
+    limit: int | None
+
+    @property
+    def spent(self) -> int:
+        """Target calls: the whole limit where it ended the run."""
+        return len(self.keys) if self.limit is None else self.limit
+
+
+@dataclass(frozen=True)
 class Entry:
     """One finished run.
 
     Attributes:
         why: what ended it; `limit` is `stop.calls` where that did.
         calls: rollouts of training that the log names; what the end cut off is in none.
-        curve: the best skill from the seed's on, each where it was accepted.
+        spent: `Course.spent`; `curve` its points.
         tokens, usd: of all those rollouts; None where a usage or a price is not known.
         best_tokens, best_usd: of those up to the best skill's acceptance.
         wall_s: how long training took here, None where nobody knows.
@@ -54,6 +76,7 @@ class Entry:
     why: str
     limit: int | None
     calls: int
+    spent: int
     curve: tuple[Point, ...]
     tokens: int | None
     usd: float | None
@@ -61,11 +84,6 @@ class Entry:
     best_usd: float | None
     test: HeldOut | None
     wall_s: float | None = None
-
-    @property
-    def spent(self) -> int:
-        """Target calls: the whole limit where it ended the run."""
-        return self.calls if self.limit is None else self.limit
 
 
 @dataclass(frozen=True)
@@ -154,19 +172,18 @@ def entry_of(
     end = end_of(events)
     if end is None:
         return None
-    story = RunLog(events)
-    keys = dict.fromkeys(key for key in _keys(events))
-    curve, known = _curve(story)
-    tokens, usd = cost(keys)
-    best_tokens, best_usd = cost(known)
+    course = course_of(events)
+    tokens, usd = cost(course.keys)
+    best_tokens, best_usd = cost(course.until)
     return Entry(
         method=method,
-        seed=story.start.data["seed"],
+        seed=events[0].data["seed"],
         name=name,
         why=end.data["why"],
-        limit=end.data.get("calls"),
-        calls=len(keys),
-        curve=curve,
+        limit=course.limit,
+        calls=len(course.keys),
+        spent=course.spent,
+        curve=course.points,
         tokens=tokens,
         usd=usd,
         best_tokens=best_tokens,
@@ -182,14 +199,15 @@ def _keys(events: Iterable[Event]) -> Iterable[str]:
             yield from (row["key"] for row in event.data["items"] if row["key"] is not None)
 
 
-def _curve(story: RunLog) -> tuple[tuple[Point, ...], list[str]]:
-    """Return the best skill by calls, and the keys that were known when the last one came."""
+def course_of(events: Sequence[Event]) -> Course:
+    """Return the best skill by calls, of a training log of at least its first two events."""
+    story, end = RunLog(events), end_of(events)
     said: dict[str, Any] = common_metric([story])
     points: list[Point] = []
     known: dict[str, None] = {}
-    until: list[str] = []
+    until: tuple[str, ...] = ()
     seed: Event | None = None
-    for event in story.events:
+    for event in events:
         if event.type == "rollouts.scored":
             known |= dict.fromkeys(_keys([event]))
         if event.type == "skill.versioned" and event.data["version"] == 0:
@@ -204,5 +222,6 @@ def _curve(story: RunLog) -> tuple[tuple[Point, ...], list[str]]:
         mean = exact_mean(scores_under(story, version.data["digest"], said).values())
         if mean is not None:
             points.append(Point(len(known), float(mean), version.data["tokens"]))
-        until, seed = list(known), None
-    return tuple(points), until
+        until, seed = tuple(known), None
+    limit = None if end is None else end.data.get("calls")
+    return Course(tuple(points), tuple(known), until, limit)

@@ -1,5 +1,6 @@
 // This run among others: where they diverge, and how they fare.
-const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
+const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4", "8 3 2 3 2 3", "14 3 4 3"];
+const look = (place) => ({ class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % DASHES.length] });
 
 function runs(node) {
   if (book.runs.length < 2) {
@@ -7,12 +8,16 @@ function runs(node) {
     fill(node, el("p", {}, `This page holds one run, ${book.run.id.slice(0, 12)}.`,
       book.run.parent ? ` It continues event ${book.run.parent.slice(0, 12)} of another run.` : ""),
     el("p", { class: "note" }, el("code", {}, "skilltrail export --html FILE --runs"), " puts every run of this repository on one page; ", el("code", {}, "skilltrail ui"), " shows them as they go."),
-    own && (own.tags.length || own.notes.length) ? el("p", {}, own.tags.map((tag) => el("span", { class: "tag" }, said(tag))), " ", said(own.notes.join("; "))) : null);
+    own && (own.tags.length || own.notes.length) ? el("p", {}, own.tags.map((tag) => el("span", { class: "tag" }, said(tag))), " ", said(own.notes.join("; "))) : null,
+    own ? anytime([own]) : null);
     return;
   }
   const chosen = new Set(book.runs.slice(0, 6).map((run) => run.name));
   const drawing = el("div");
-  const draw = () => fill(drawing, overlay(book.runs.filter((run) => chosen.has(run.name))), differences(book.runs.filter((run) => chosen.has(run.name))));
+  const draw = () => {
+    const shown = book.runs.filter((run) => chosen.has(run.name));
+    fill(drawing, overlay(shown), anytime(shown), differences(shown));
+  };
   fill(node, el("h3", {}, "Where runs diverge"), tree(), el("h3", {}, "Compared"),
     table("Runs", [
       { name: "run", key: (run) => run.name, show: (run) => [el("label", {}, el("input", { type: "checkbox", checked: chosen.has(run.name), onchange: (event) => {
@@ -45,31 +50,62 @@ function tree() {
 }
 
 function overlay(chosen) {
-  const steps_ = Math.max(1, ...chosen.map((run) => run.curve.length - 1));
-  const all = chosen.flatMap((run) => run.curve).filter((value) => value !== null);
+  const lines = chosen.map((run, place) => ({ name: run.name, place, end: null, points: run.curve.map((value, step) => [step, value]).filter(([, value]) => value !== null) }));
+  const most = Math.max(1, ...chosen.map((run) => run.curve.length - 1));
+  return [stepped("overlay", "step", `Best score by step of ${chosen.map((run) => run.name).join(", ")}`, most, lines),
+    el("ul", { class: "legend" }, lines.map((one) => el("li", {}, keyLine(one.place), said(one.name))))];
+}
+
+// What a score cost: methods have a line of their own where several are shown, else runs have.
+function anytime(chosen) {
+  const known = chosen.filter((run) => run.anytime.length);
+  if (!known.length) return null;
+  const methods = [...new Set(chosen.map((run) => run.params.method))];
+  const byMethod = methods.length > 1;
+  const lines = known.map((run) => ({ name: byMethod ? `${run.name} (${run.params.method})` : run.name,
+    place: byMethod ? methods.indexOf(run.params.method) : chosen.indexOf(run), end: run.calls, points: run.anytime }));
+  const keys = byMethod ? methods.map((name, place) => [place, name]) : lines.map((one) => [one.place, one.name]);
+  const caption = "Best selection score by target calls";
+  return [el("h3", {}, caption),
+    stepped("anytime", "calls", `${caption} of ${lines.map((one) => one.name).join(", ")}`, Math.max(1, ...known.map((run) => run.calls)), lines),
+    el("ul", { class: "legend" }, keys.map(([place, name]) => el("li", {}, keyLine(place), said(name)))),
+    table(caption, [
+      { name: "run", key: (run) => run.name, show: (run) => said(run.name) },
+      { name: "method", key: (run) => run.params.method, show: (run) => said(run.params.method) },
+      number("target calls", (run) => run.calls),
+      number("calls to best", (run) => run.anytime.at(-1)[0]),
+      { name: "score at calls", show: (run) => run.anytime.map(([calls, value]) => `${score(value)} at ${whole(calls)}`).join(", ") },
+    ], known),
+    el("p", { class: "note" }, "Calls are target calls of training, recorded ones counted as if made. The selection split chose these skills, so they look better there than they are.")];
+}
+
+// Lines that hold a value until the next point; `end` is where a line stops, null = at its last point.
+function stepped(name, unit, label, most, lines) {
+  const all = lines.flatMap((one) => one.points.map(([, value]) => value));
   const low = Math.max(0, Math.floor(Math.min(1, ...all) * 10) / 10);
   const high = Math.max(low + 0.1, Math.ceil(Math.max(0, ...all) * 10) / 10);
   // One unit is one pixel, so that the words keep their size on a phone.
   const wide = Math.max(320, Math.min(832, byId("runs-more").clientWidth));
-  const x = (step) => 40 + ((wide - 60) * step) / steps_;
+  const x = (at) => 40 + ((wide - 60) * at) / most;
   const y = (value) => 20 + 200 * (1 - (value - low) / (high - low));
-  const drawing = svg("svg", { viewBox: `0 0 ${wide} 250`, role: "img", class: "overlay", "aria-label": `Best score by step of ${chosen.map((run) => run.name).join(", ")}` });
+  const drawing = svg("svg", { viewBox: `0 0 ${wide} 250`, role: "img", class: name, "aria-label": label });
   for (const value of [low, (low + high) / 2, high]) {
     drawing.append(svg("path", { class: "grid", d: `M40 ${y(value)}H${wide - 20}` }), svg("text", { class: "axis", x: 32, y: y(value) + 4, "text-anchor": "end" }, value.toFixed(2)));
   }
-  drawing.append(svg("text", { class: "axis", x: 0, y: 244 }, "step"));
-  for (const step of new Set([0, Math.round(steps_ / 2), steps_])) drawing.append(svg("text", { class: "axis", x: x(step), y: 244, "text-anchor": "middle" }, step));
-  chosen.forEach((run, place) => {
-    const known = run.curve.map((value, step) => [step, value]).filter(([, value]) => value !== null);
-    const d = known.map(([step, value], at) => (at ? `H${x(step)}V${y(value)}` : `M${x(step)} ${y(value)}`)).join("");
-    drawing.append(svg("path", { class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % 6], d }));
-  });
-  return [drawing, el("ul", { class: "legend" }, chosen.map((run, place) => el("li", {}, keyLine(place), said(run.name))))];
+  drawing.append(svg("text", { class: "axis", x: 0, y: 244 }, unit));
+  for (const at of new Set([0, Math.round(most / 2), most])) drawing.append(svg("text", { class: "axis", x: x(at), y: 244, "text-anchor": "middle" }, whole(at)));
+  for (const one of lines) {
+    const d = one.points.map(([at, value], place) => (place ? `H${x(at)}V${y(value)}` : `M${x(at)} ${y(value)}`)).join("");
+    const path = svg("path", { ...look(one.place), d: one.end === null ? d : `${d}H${x(one.end)}` });
+    path.append(svg("title", {}, one.name));
+    drawing.append(path);
+  }
+  return drawing;
 }
 
 function keyLine(place) {
   const key = svg("svg", { viewBox: "0 0 30 8", class: "keyline", "aria-hidden": "true" });
-  key.append(svg("path", { class: `best run${place % 6}`, "stroke-dasharray": DASHES[place % 6], d: "M0 4H30" }));
+  key.append(svg("path", { ...look(place), d: "M0 4H30" }));
   return key;
 }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from skilltrail.history.ask.arena import course_of
 from skilltrail.history.ask.heldout import held_out
 from skilltrail.history.ask.runs import run_tree
 from skilltrail.history.ask.sources import Project
@@ -44,7 +45,9 @@ def run_rows(
     """Return a row per run, in the order of `skilltrail.history.ask.runs.run_tree`.
 
     `fork` names the run that it shares its first `at` events with, `curve` is the best score
-    after each step, from the seed's on. Logs of fewer than two events are passed over.
+    after each step, from the seed's on; `calls` are the target calls spent, and `anytime` is
+    (calls, best selection score) at each accepted skill, as `skilltrail arena` has them. Logs
+    of fewer than two events are passed over.
     """
     beside = Beside() if beside is None else beside
     begun = {name: events for name, events in runs.items() if len(events) > 1}
@@ -52,7 +55,7 @@ def run_rows(
     for row in run_tree(begun):
         events = begun[row.name]
         numbers, steps = headline(events, ()), rows_of(events)
-        means = numbers["selection"]
+        means, course = numbers["selection"], course_of(events)
         rows.append(
             {
                 "name": row.name,
@@ -73,6 +76,8 @@ def run_rows(
                 "page": beside.pages.get(row.name),
                 "params": dict(row.params),
                 "curve": [means["seed"], *(step["best"] for step in steps)],
+                "calls": course.spent,
+                "anytime": [[point.calls, point.mean] for point in course.points],
             }
         )
     return rows
