@@ -31,7 +31,7 @@ def require_optuna() -> None:
         raise UsageError(
             "method mipro",
             "its search is Optuna's, which is not installed",
-            'pip install "skilltrail[mipro]", or choose another method',
+            'Install it: `pip install "skilltrail[mipro]"`, or choose another method',
         )
 
 
