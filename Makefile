@@ -43,8 +43,9 @@ run: setup
 
 setup: .venv/ready
 
+# A process per core; the tests of one file share what it sets up.
 test: .venv/ready-dev
-	python -m pytest
+	python -m pytest -n auto --dist loadfile
 
 lint: .venv/ready-dev
 	ruff check .
