@@ -55,10 +55,15 @@ def longest(folder: Path) -> Iterator[tuple[str, Observation]]:
 
 
 def _programs(folder: Path) -> Observation:
-    """Thirty programs that each take another sheet for the one there is."""
+    """Thirty programs that each look for another sheet than the one there is.
+
+    Each fails in a line of its own, so that its traceback names no path of this machine.
+    """
     env = Spreadsheet(SpreadsheetParams(data_dirs=(str(folder),), sandbox="none"))
     record = planted.workbook_task(folder, "Write the sum of column B into E1.")
-    program = planted.PROGRAM.format("sheet['E1'] = 1")
+    before, after = planted.PROGRAM.format("sheet['E1'] = 1").split("sheet = ")
+    looking = "assert 'Stock' in book.sheetnames, book.sheetnames\nsheet = "
+    program = f"{before}{looking}{after}"
     replies = [
         f"Another sheet then.\n```python\n{program.replace('Stock', f'Sheet{n}')}```"
         for n in range(1, 31)
