@@ -43,9 +43,8 @@ run: setup
 
 setup: .venv/ready
 
-# A process per core; the tests of one file share what it sets up.
 test: .venv/ready-dev
-	python -m pytest -n auto --dist loadfile
+	python -m pytest
 
 lint: .venv/ready-dev
 	ruff check .
