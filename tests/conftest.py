@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # A busy machine must not fail a law, and a failure must come again. To look for new examples:
@@ -59,3 +62,14 @@ def _refuse_the_world(event: str, args: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_refuse_the_world)
+
+
+@pytest.fixture
+def reference_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Be in a clone of what is committed, as a reader has it, on the branch `main`."""
+    here = tmp_path / "clone"
+    root = Path(__file__).resolve().parents[1]
+    subprocess.run(["git", "clone", "-q", str(root), str(here)], check=True)
+    subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
+    monkeypatch.chdir(here)
+    return here

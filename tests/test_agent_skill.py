@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,12 +34,8 @@ def test_every_command_it_names_exists() -> None:
 
 
 def test_its_commands_run_on_the_reference_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    reference_clone: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    here = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(here)], check=True)
-    subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
-    monkeypatch.chdir(here)
     assert run(["rebuild"]) == 0
     tried = [line for line in blocks() if line.startswith("skilltrail")]
     for line in tried:

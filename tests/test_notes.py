@@ -80,15 +80,13 @@ def test_what_others_wrote_in_the_journal_does_no_harm(
 
 
 def test_runs_shows_notes_and_events_and_commits_stay_as_they_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    reference_clone: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    here = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(here)], check=True)
-    subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
-    monkeypatch.chdir(here)
     assert run(["rebuild"]) == 0
-    log = (here / "skills/events.jsonl").read_bytes()
-    refs = subprocess.check_output(["git", "for-each-ref", "refs/evolution"], cwd=here)
+    log = (reference_clone / "skills/events.jsonl").read_bytes()
+    refs = subprocess.check_output(
+        ["git", "for-each-ref", "refs/evolution"], cwd=reference_clone
+    )
     capfd.readouterr()
     assert run(["runs"]) == 0
     assert "noted" not in capfd.readouterr().out
@@ -99,9 +97,12 @@ def test_runs_shows_notes_and_events_and_commits_stay_as_they_are(
     (row,) = json.loads(capfd.readouterr().out)
     assert (row["tags"], row["notes"]) == (["baseline"], ["good on dates"])
     assert run(["export", "--html", "page.html", "--runs"]) == 0
-    assert '"tags":["baseline"]' in (here / "page.html").read_text("utf-8")
-    assert (here / "skills/events.jsonl").read_bytes() == log
-    assert subprocess.check_output(["git", "for-each-ref", "refs/evolution"], cwd=here) == refs
+    assert '"tags":["baseline"]' in (reference_clone / "page.html").read_text("utf-8")
+    assert (reference_clone / "skills/events.jsonl").read_bytes() == log
+    assert (
+        subprocess.check_output(["git", "for-each-ref", "refs/evolution"], cwd=reference_clone)
+        == refs
+    )
 
     for asked in (["nobody", "x"], ["main", ""], ["--tag", "x"], ["main", "--tag", "a b"]):
         assert run(["note", *asked]) == 2

@@ -46,13 +46,9 @@ def test_every_link_leads_to_a_file(page: Path) -> None:
 
 
 def test_the_questions_of_the_history_page_are_answered_on_the_reference_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    reference_clone: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """In a clone of what is committed, as a reader has it."""
-    here = tmp_path / "clone"
-    subprocess.run(["git", "clone", "-q", str(ROOT), str(here)], check=True)
-    subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
-    monkeypatch.chdir(here)
     page = (ROOT / "docs/history.md").read_text(encoding="utf-8")
     table = page.split("## Ask")[1].split("\n| question")[1].split("\n\n")[0]
     commands = re.findall(r"`((?:skilltrail|git) [^`]+)`", table)
@@ -65,7 +61,7 @@ def test_the_questions_of_the_history_page_are_answered_on_the_reference_run(
             assert run(args) in (0, 3), command
         else:
             args = ["-c", "core.pager=cat", *args]
-            subprocess.run(["git", *args], cwd=here, check=True)
+            subprocess.run(["git", *args], cwd=reference_clone, check=True)
         wrote = capfd.readouterr().out
         assert wrote, command
         if "diff" in command:

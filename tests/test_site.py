@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
-from skilltrail.cli.commands import COMMANDS, Command
+from skilltrail.cli.commands import COMMANDS
+from skilltrail.cli.main import application
 from skilltrail.envs.registry import ParamClasses
 from skilltrail.params.fields import Params
 from skilltrail.params.knob import knobs_of
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 BLOCK = re.compile(r"```(\w+)[^\n]*\n(.*?)```", re.DOTALL)
-# Pages of this issue's own; those of models/ have a test of their own.
+# Those of models/ have a test of their own.
 HOW_TO = sorted((DOCS / "howto").glob("*.md"))
 
 
@@ -121,24 +121,11 @@ def test_every_option_that_is_typed_is_one_of_its_command(page: Path) -> None:
     for name, rest in typed:
         if name not in known:
             continue  # told as a sentence, or held to the table above
-        options = options_of(typer_command(known[name]))
+        options = options_of(application(name, known[name].load()).commands[name])
         words = rest.split()
         inner = next((one for one in words if one in options), "")
         named = {word.split("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)}
         assert named - options[inner] - options[""] == set(), f"skilltrail {name} {rest}"
-
-
-def typer_command(command: Command) -> Any:
-    """Return the parser of a command, as the command line has it."""
-    app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.callback()(lambda: None)
-    loaded = command.load()
-    if isinstance(loaded, typer.Typer):
-        app.add_typer(loaded, name=command.name)
-    else:
-        app.command(command.name)(loaded)
-    whole: Any = typer.main.get_command(app)
-    return whole.commands[command.name]
 
 
 def test_the_sizes_named_in_the_concepts_are_those_of_the_interval() -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import typer
 
 from skilltrail.cli.commands import COMMANDS
+from skilltrail.cli.main import application
 from skilltrail.core import errors
 from skilltrail.envs.registry import environment_class, environment_names
 from skilltrail.history.log.schema import field_table
@@ -80,14 +80,7 @@ def _commands() -> Iterator[str]:
     yield "0 fine, 1 a fault was found, 2 wrong use, 3 (`verify`) nothing wrong found but not "
     yield "all checked, 75 interrupted.\n"
     for command in COMMANDS:
-        app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.callback()(lambda: None)
-        loaded = command.load()
-        if isinstance(loaded, typer.Typer):
-            app.add_typer(loaded, name=command.name)
-        else:
-            app.command(command.name)(loaded)
-        whole: Any = typer.main.get_command(app)
+        whole = application(command.name, command.load())
         yield from _command(whole.commands[command.name], f"skilltrail {command.name}", 2)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.sources import Skill
 from skilltrail.history.git.commits import AUTHOR
+from skilltrail.history.git.proposing import commit_stream
 from skilltrail.history.git.repository import Git
 from skilltrail.runtime.console import safe
 from skilltrail.skill.document import unified_diff
@@ -111,26 +112,20 @@ def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message:
     if tip is not None and _MARK.encode() not in git.run("log", "-1", "--format=%B", tip):
         raise UsageError(f"--branch {branch}", "it holds other work", "Choose another name")
     root = Path(os.fsdecode(git.here("rev-parse", "--show-toplevel")).rstrip("\n")).resolve()
-    stream = b"".join(_stream(git, root, head.decode().strip(), ref, changes, message))
-    git.run("fast-import", "--quiet", "--force", "--done", stdin=stream)
+    stamp = f"{AUTHOR} {int(time.time())} +0000".encode()
+    body = f"{message.rstrip()}\n\n{_MARK}: {branch}\n"
+    files = dict(_contents(root, changes))
+    at = head.decode().strip()
+    stream = commit_stream(git, ref, at, body, files, author=stamp, committer=stamp)
+    git.run("fast-import", "--quiet", "--force", "--done", stdin=b"".join(stream))
     return git.resolve(ref)
 
 
-def _stream(
-    git: Git, root: Path, head: str, ref: str, changes: Sequence[Change], message: str
-) -> Iterator[bytes]:
-    stamp = f"{AUTHOR} {int(time.time())} +0000"
-    body = f"{message.rstrip()}\n\n{_MARK}: {ref.removeprefix('refs/heads/')}\n".encode()
-    yield f"commit {ref}\nauthor {stamp}\ncommitter {stamp}\ndata {len(body)}\n".encode()
-    yield body + f"\nfrom {head}\n".encode()
+def _contents(root: Path, changes: Sequence[Change]) -> Iterator[tuple[str, bytes]]:
+    """Yield path from the repository's root and new content."""
     for one in changes:
         path = one.path.parent.resolve() / one.path.name
         if not path.is_relative_to(root):
             remedy = "Name a live skill inside it, or leave --branch out"
             raise UsageError(f"{one.path}", f"outside of the repository {root}", remedy)
-        name = path.relative_to(root).as_posix()
-        row = git.run("ls-tree", head, "--", f":(top,literal){name}").decode()
-        mode = "100755" if row.startswith("100755") else "100644"
-        data = one.text.encode()
-        yield f"M {mode} inline {name}\ndata {len(data)}\n".encode() + data + b"\n"
-    yield b"\ndone\n"
+        yield path.relative_to(root).as_posix(), one.text.encode()

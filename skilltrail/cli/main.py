@@ -90,6 +90,18 @@ def invoke(name: str, command: Any, args: list[str]) -> int:
         Interrupted: by SIGINT.
         SkilltrailError: what the command raises.
     """
+    try:
+        application(name, command).main(args, prog_name="skilltrail")
+    except SystemExit as stop:
+        if stop.code == SIGINT_BY_SHELLS:
+            remedy = "Every finished call is kept: run the same command again"
+            raise Interrupted("Interrupted", "", remedy) from stop
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    return 0
+
+
+def application(name: str, command: Any) -> Any:
+    """Return the parser of `skilltrail` with this one command, or family of commands."""
     import typer
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -98,14 +110,7 @@ def invoke(name: str, command: Any, args: list[str]) -> int:
         app.add_typer(command, name=name)
     else:
         app.command(name)(command)
-    try:
-        typer.main.get_command(app).main(args, prog_name="skilltrail")
-    except SystemExit as stop:
-        if stop.code == SIGINT_BY_SHELLS:
-            remedy = "Every finished call is kept: run the same command again"
-            raise Interrupted("Interrupted", "", remedy) from stop
-        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    return 0
+    return typer.main.get_command(app)
 
 
 def main() -> None:

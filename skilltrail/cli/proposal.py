@@ -9,6 +9,7 @@ from pathlib import Path
 from skilltrail.cli.skill_files import place_of
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.merging import CHOSEN_WITH, GENERATED
+from skilltrail.history.git.proposing import commit_stream
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.report.comment import Told, verdict
 from skilltrail.runtime.workspace import load_params
@@ -57,7 +58,8 @@ def propose(place: Place, told: Told, branch: str | None, adopt: Path | None) ->
             raise UsageError(f"branch {name}", "it holds something else", remedy)
         chosen = {path: contents[path] for path in files}
         message = f"{title}\n\n{verdict(told).capitalize()}.\n"
-        git.fast_import(_stream(git, ref, head, message, chosen))
+        people = {"author": _ident(git, "AUTHOR"), "committer": _ident(git, "COMMITTER")}
+        git.fast_import(commit_stream(git, ref, head, message, chosen, **people))
     return Proposal(name, git.resolve(ref), title, sorted(files), _remote(git))
 
 
@@ -114,21 +116,8 @@ def _same(git: Git, tip: str, head: str, files: list[str], contents: dict[str, b
     return same_files and all(_committed(git, tip, one) == contents[one] for one in files)
 
 
-def _stream(
-    git: Git, ref: str, head: str, message: str, contents: dict[str, bytes]
-) -> Iterator[bytes]:
-    for role in ("author", "committer"):
-        ident = git.here("var", f"GIT_{role.upper()}_IDENT").strip()
-        yield f"commit {ref}\n".encode() if role == "author" else b""
-        yield role.encode() + b" " + ident + b"\n"
-    data = message.encode()
-    yield b"data %d\n%b\n" % (len(data), data)
-    yield f"from {head}\n".encode()
-    for path, content in contents.items():
-        quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-        yield f'M 100644 inline "{quoted}"\n'.encode()
-        yield b"data %d\n%b\n" % (len(content), content)
-    yield b"\ndone\n"
+def _ident(git: Git, role: str) -> bytes:
+    return git.here("var", f"GIT_{role}_IDENT").strip()
 
 
 def _remote(git: Git) -> str:

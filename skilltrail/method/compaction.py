@@ -47,7 +47,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         },
     )
     build = partial(rewrite, state.skill, answer.value, edit.id)
-    candidate, frontmatter = with_frontmatter(run, build)
+    candidate, decided = with_frontmatter(run, build)
     built = record_candidate(
         run,
         state,
@@ -58,7 +58,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         source=SOURCE,
         mode=SOURCE,
         rule=REWRITE,
-        more=None if frontmatter is None else {"frontmatter": frontmatter},
+        more=decided,
     )
     shrinks = count_tokens(candidate.text) < count_tokens(state.skill)
     if not built.usable or not shrinks:

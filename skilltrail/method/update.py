@@ -93,8 +93,7 @@ async def make_candidate(
             # The text first stands in the event that follows, so that event names the edit.
             own = f"{run.history.next_seq}.0"
             build = partial(rewrite, state.skill, answer.value, own)
-    candidate, frontmatter = with_frontmatter(run, build)
-    more = {} if frontmatter is None else {"frontmatter": frontmatter}
+    candidate, more = with_frontmatter(run, build)
     if mode == "patch":
         candidate, tested = await with_scripts(run, candidate, edits)
         more |= tested
@@ -143,12 +142,13 @@ async def with_scripts(
     return candidate, {"scripts": "train"} | ({"script_tests": rows} if rows else {})
 
 
-def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, str | None]:
-    """Return the candidate as `skill.frontmatter` has it, and that param where it decided."""
+def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, dict[str, Any]]:
+    """Return the candidate as `skill.frontmatter` has it, and the event's field of that param
+    where it decided."""
     setting = run.params.skill.frontmatter
     frozen = build(frozen=True)
     candidate = frozen if setting == "frozen" else build(frozen=False)
-    return candidate, setting if frozen.held else None
+    return candidate, {"frontmatter": setting} if frozen.held else {}
 
 
 def record_candidate(

@@ -102,7 +102,7 @@ def select_all(
     if patch.edits and patch.edits[0].op == "rewrite":
         one = patch.edits[0]
         make, told = partial(rewrite, parent, one.content, one.id), WHOLE
-    candidate, frontmatter = with_frontmatter(run, make)
+    candidate, decided = with_frontmatter(run, make)
     built = record_candidate(
         run,
         state,
@@ -111,7 +111,7 @@ def select_all(
         step=step.step,
         **told,
         patch=patch.id,
-        more=None if frontmatter is None else {"frontmatter": frontmatter},
+        more=decided,
     )
     first = first_record(step, proposed)
     record = with_candidate(first, patch, patch.edits, candidate.results)

@@ -140,7 +140,7 @@ async def rewritten(
     answer = heard(run, step, await question(run, state, step, state.skill, brief))
     own = f"{run.history.next_seq}.0"  # its text first stands in the candidate's event
     parent, text = state.skill, answer.value
-    candidate, frontmatter = with_frontmatter(
+    candidate, decided = with_frontmatter(
         run,
         lambda *, frozen: (
             apply_edits(parent, (), frozen=frozen)
@@ -158,5 +158,5 @@ async def rewritten(
         mode="rewrite_from_suggestions",
         rule=TAG,
         reply=answer.reply,
-        more=None if frontmatter is None else {"frontmatter": frontmatter},
+        more=decided,
     )

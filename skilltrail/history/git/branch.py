@@ -217,7 +217,7 @@ def import_stream(commits: Iterable[Commit], ref: str, parent: str | None) -> It
     for commit in commits:
         stamp = f"{AUTHOR} {commit.date} +0000"
         yield f"commit {ref}\nauthor {stamp}\ncommitter {stamp}\n".encode()
-        yield _data(commit.message.encode())
+        yield data_block(commit.message.encode())
         if files is None:
             if parent is not None:
                 yield f"from {parent}\n".encode()
@@ -225,7 +225,7 @@ def import_stream(commits: Iterable[Commit], ref: str, parent: str | None) -> It
             files = {}
         for name, content in commit.files.items():
             if files.get(name) is not content:
-                yield f"M 100644 inline {name}\n".encode() + _data(content)
+                yield f"M 100644 inline {name}\n".encode() + data_block(content)
         for name in files.keys() - commit.files.keys():
             yield f"D {name}\n".encode()
         yield b"\n"
@@ -233,5 +233,6 @@ def import_stream(commits: Iterable[Commit], ref: str, parent: str | None) -> It
     yield b"done\n"
 
 
-def _data(content: bytes) -> bytes:
+def data_block(content: bytes) -> bytes:
+    """Return a block of data of a `git fast-import` stream."""
     return f"data {len(content)}\n".encode() + content + b"\n"
