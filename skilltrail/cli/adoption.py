@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skilltrail.core.errors import UsageError
+from skilltrail.history.ask.audit_text import audit_markdown, fenced
 from skilltrail.history.ask.sources import Skill
 from skilltrail.history.git.commits import AUTHOR
 from skilltrail.history.git.proposing import commit_stream
@@ -60,35 +61,27 @@ def page(
     risks = [risk for one in changes for risk in one.risks]
     which = found.name if found.version is None else f"{found.name} (v{found.version})"
     parts = [f"# Proposal: {path.name} from {which}", scores]
-    parts += ["## What changes", _fenced("".join(one.diff for one in changes), "diff")]
+    parts += ["## What changes", fenced("".join(one.diff for one in changes), "diff")]
     if risks:
         summary = f"New lines to look at: {risks_told(line for _, line in risks)}."
-        parts += ["## Look twice", summary, _fenced("".join(map(told, risks)))]
+        parts += ["## Look twice", summary, fenced("".join(map(told, risks)))]
     if found.story is not None and found.version:
         parts += ["## Why", "".join(_audits(found))]
     take = f"git merge {branch}\n" if branch else ""
     take += f"skilltrail adopt {path} --skill {found.name}\n"
-    parts += ["## To take it", _fenced(take, "sh"), "Nothing was adopted by itself."]
+    parts += ["## To take it", fenced(take, "sh"), "Nothing was adopted by itself."]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
 def _audits(found: Skill) -> Iterator[str]:
     from skilltrail.cli.commands.ask.audit import evidence
     from skilltrail.history.ask.audit import audit_version
-    from skilltrail.history.ask.audit_text import audit_markdown
 
     assert found.story is not None
     assert found.version is not None
     with evidence() as facts:
         for number in range(1, found.version + 1):
             yield audit_markdown(audit_version(found.story, number, facts)) + "\n"
-
-
-def _fenced(text: str, kind: str = "") -> str:
-    ticks = "```"
-    while ticks in text:
-        ticks += "`"
-    return f"{ticks}{kind}\n{text.rstrip(chr(10))}\n{ticks}"
 
 
 def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message: str) -> str:

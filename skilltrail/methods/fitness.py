@@ -16,7 +16,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.core.score import exact_mean
 from skilltrail.method.loop import end_step
-from skilltrail.method.rollout import scored
+from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.draws import Draws
@@ -53,18 +53,25 @@ async def measure(
     run: Run, state: State, items: Sequence[Item], text: str, step: Step | None = None
 ) -> tuple[State, Scored]:
     """Roll out a document on the sample and record what it scored; None = before any step."""
-    rollouts = await run.rollouts.all(items, text)
     where = {} if step is None else {"epoch": step.epoch, "step": step.step}
+    rollouts, fitness = await roll_out_sample(run, items, text, **where)
+    observed = [run.observe(rollout, text_digest(text)) for rollout in rollouts]
+    seen = tuple(one for one in observed if one is not None)
+    return run.follow(state).with_seen(seen), Scored(text, fitness, seen)
+
+
+async def roll_out_sample(
+    run: Run, items: Sequence[Item], text: str, **where: int | str
+) -> tuple[list[Rollout], Fraction]:
+    """Roll out a document on drawn items and record it; return the rollouts and their mean."""
+    rollouts = await run.rollouts.all(items, text)
     data = scored(rollouts, text, "fitness", **where)
     run.history.append(
         "rollouts.scored", data | {"sample": {"rule": SAMPLE, "size": len(items)}}
     )
-    observed = [run.observe(rollout, text_digest(text)) for rollout in rollouts]
-    seen = tuple(one for one in observed if one is not None)
     values = (run.gate_rule.value(rollout.score) for rollout in rollouts)
     mean = exact_mean(value for value in values if value is not None)
-    fitness = Fraction(0) if mean is None else mean
-    return run.follow(state).with_seen(seen), Scored(text, fitness, seen)
+    return rollouts, Fraction(0) if mean is None else mean
 
 
 async def try_out(

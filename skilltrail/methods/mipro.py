@@ -28,14 +28,13 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_mean
 from skilltrail.method.loop import end_step, first_record
-from skilltrail.method.rollout import Rollout, scored
+from skilltrail.method.rollout import Rollout
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.bootstrap import Sets, Teacher
 from skilltrail.methods.draws import Draws
-from skilltrail.methods.fitness import SAMPLE, drawn
+from skilltrail.methods.fitness import drawn, roll_out_sample
 from skilltrail.methods.steps import (
     Member,
     Tried,
@@ -225,13 +224,9 @@ async def measure(
         return state, Fraction(0)
     step, by_id = pair.step, {item.id: item for item in run.selection}
     ids = drawn(draws, list(by_id), size, step.step)
-    rollouts = await run.rollouts.all([by_id[id] for id in ids], pair.text)
-    where = {"epoch": step.epoch, "step": step.step}
-    data = scored(rollouts, pair.text, "fitness", **where, split="selection")
-    run.history.append("rollouts.scored", data | {"sample": {"rule": SAMPLE, "size": size}})
-    values = (run.gate_rule.value(rollout.score) for rollout in rollouts)
-    mean = exact_mean(value for value in values if value is not None)
-    return run.follow(state), Fraction(0) if mean is None else mean
+    where: dict[str, int | str] = {"epoch": step.epoch, "step": step.step, "split": "selection"}
+    _, score = await roll_out_sample(run, [by_id[id] for id in ids], pair.text, **where)
+    return run.follow(state), score
 
 
 def end(run: Run, state: State, pair: Pair, said: str) -> State:
