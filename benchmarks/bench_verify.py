@@ -44,7 +44,8 @@ def main() -> int:
     rollouts = parser.parse_args().rollouts
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "project"
-        write(folder, rollouts)
+        write(folder, train=60, selection=60, test=max(20, rollouts // SKILLS), skills=SKILLS,
+              params={"epochs": 1, "batch_size": 60, "use_gate": False})  # fmt: skip
         for stage in ("split", "train", "evaluate", "report"):
             run(folder, "-m", f"stages.{stage}")
         began, busy = time.monotonic(), cpu_s()
@@ -65,8 +66,10 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def write(folder: Path, rollouts: int) -> None:
-    """Write a workspace with its own environment, in git."""
+def write(
+    folder: Path, *, train: int, selection: int, test: int, skills: int, params: dict[str, Any]
+) -> None:
+    """Write a workspace with its own environment, splits of these sizes and skills, in git."""
     folder.mkdir()
     git(folder, "init", "-q", "-b", "main")
     run(folder, "-m", "skilltrail", "init")
@@ -75,27 +78,26 @@ def write(folder: Path, rollouts: int) -> None:
     text = source.read_text("utf-8")
     assert "\n    def score(" in text
     source.write_text(text.replace("\n    def score(", AGENT, 1), "utf-8")
-    n = max(20, rollouts // SKILLS)
     data = folder / "data/many"
     data.mkdir()
-    for split in ("train", "selection", "test"):
+    for split, n in (("train", train), ("selection", selection), ("test", test)):
         rows = [
             {"id": f"{split}-{i}", "question": f"{split}: {i} plus 7?", "answers": [str(i + 7)]}
-            for i in range(n if split == "test" else 60)
+            for i in range(n)
         ]
         (data / f"{split}.jsonl").write_text(
             "".join(f"{json.dumps(row)}\n" for row in rows), "utf-8"
         )
-    skills = [f"skills/seeds/made-{k}.md" for k in range(SKILLS)]
-    for k, name in enumerate(skills):
+    names = [f"skills/seeds/made-{k}.md" for k in range(skills)]
+    for k, name in enumerate(names):
         (folder / name).write_text("# Sums\n" + "- add\n" * k, "utf-8")
     path = folder / "params.yaml"
-    params: Any = YAML().load(path.read_text("utf-8"))
-    params |= {"env": "sums", "epochs": 1, "batch_size": 60, "use_gate": False}
-    params["data"]["split_dir"] = "data/many"
-    params["evaluate"]["skills"] = skills
+    asked: Any = YAML().load(path.read_text("utf-8"))
+    asked |= {"env": "sums", **params}
+    asked["data"]["split_dir"] = "data/many"
+    asked["evaluate"]["skills"] = names
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        YAML().dump(params, file)
+        YAML().dump(asked, file)
     git(folder, "add", ".")
     git(folder, "-c", "user.name=t", "-c", "user.email=t@t.invalid", "commit", "-qm", "begin")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import resource
 import time
 from collections.abc import Mapping
 from functools import partial
@@ -11,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from skilltrail.core.child import Child
 from skilltrail.core.item import Item
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.injection import TaskText
@@ -102,3 +105,37 @@ def test_a_reply_that_is_not_read_in_time_is_a_fault_and_ctrl_c_ends_the_reading
     began = time.monotonic()
     asyncio.run(stopped())
     assert time.monotonic() - began < 4
+
+
+def test_a_child_answers_where_more_than_a_thousand_files_are_open() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before[0], 2_000), before[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1_100)]
+    try:
+        child = Child(__name__)
+        assert child.call(b"x" * 300_000) == b"300000"
+        child.stop()
+    finally:
+        for one in held:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def answer(request: bytes) -> bytes:
+    """Return what a child of this module says: how long the request is."""
+    return str(len(request)).encode()
+
+
+def test_an_answer_that_was_not_awaited_is_not_taken_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: object) -> bytes:
+        raise KeyboardInterrupt
+
+    child = Child(__name__)
+    with monkeypatch.context() as patch:
+        patch.setattr("skilltrail.core.child._read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            child.call(b"12")
+    assert child.call(b"123") == b"3"
+    child.stop()

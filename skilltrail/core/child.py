@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import atexit
 import os
-import select
+import selectors
 import struct
 import subprocess
 import sys
@@ -51,15 +51,19 @@ class Child:
         with self._lock:
             process = self._started()
             assert process.stdin is not None
+            whole = False
             try:
                 process.stdin.write(_ASKED.pack(cpu_s, len(request)) + request)
                 process.stdin.flush()
                 until = time.monotonic() + self._wall_s
                 fine, n_bytes = _SAID.unpack(_read(process, _SAID.size, until))
                 said = _read(process, n_bytes, until)
+                whole = True
             except (OSError, EOFError) as error:
                 raise TimeUp(f"it did not end within {cpu_s} s") from error
             finally:
+                if not whole:  # its answer would be taken for the next one's
+                    self.stop()
                 if process.poll() is not None:
                     self._process = None
         if not fine:
@@ -90,18 +94,19 @@ class Child:
 def _read(process: subprocess.Popen[bytes], n_bytes: int, until: float) -> bytes:
     assert process.stdout is not None
     found = bytearray()
-    while len(found) < n_bytes:
-        left = max(0.0, until - time.monotonic())
-        ready, _, _ = select.select([process.stdout], [], [], left)
-        if not ready and wants_turn(process.pid):  # the kernel ends it, once it had its time
-            until = time.monotonic() + 1
-            continue
-        more = os.read(process.stdout.fileno(), n_bytes - len(found)) if ready else b""
-        if not more:
-            process.kill()
-            process.wait()
-            raise EOFError
-        found += more
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while len(found) < n_bytes:
+            ready = selector.select(max(0.0, until - time.monotonic()))
+            if not ready and wants_turn(
+                process.pid
+            ):  # the kernel ends it, once it had its time
+                until = time.monotonic() + 1
+                continue
+            more = os.read(process.stdout.fileno(), n_bytes - len(found)) if ready else b""
+            if not more:
+                raise EOFError
+            found += more
     return bytes(found)
 
 
