@@ -54,7 +54,7 @@ def case_of(row: Mapping[str, Any]) -> str:
 
 def target_of(case: str, targets: Sequence[Target]) -> Target | None:
     """Return the target of a case; None where there is but one."""
-    name = case.rpartition(" on ")[2]
+    name = case.rpartition(" on ")[2] if targets else None
     return next((target for target in targets if target.name == name), None)
 
 

@@ -106,22 +106,19 @@ class Document:
 
 def raw_lines(text: str) -> list[str]:
     """Return the lines with their ends; `"".join` of them is `text`."""
-    lines = [line + "\n" for line in text.split("\n")]
-    lines[-1] = lines[-1][:-1]
-    return lines if lines[-1] else lines[:-1]
+    *lines, last = text.split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])
 
 
 def split_lines(text: str) -> list[str]:
     """Return the lines without their ends (LF or CR LF)."""
-    return [
-        line[: -2 if line.endswith("\r\n") else -1] if line.endswith("\n") else line
-        for line in raw_lines(text)
-    ]
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 def marker(line: str) -> tuple[str, str] | None:
     """Return (region name, `START` or `END`) when `line` is a marker and nothing else."""
-    found = _MARKER.fullmatch(line.strip(" \t\r" + BOM))
+    found = _MARKER.fullmatch(line.strip(" \t\r" + BOM)) if "<!--" in line else None
     return (found[1].lower(), found[2]) if found else None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from skilltrail.core.hidden import unseen_codes
+from skilltrail.core.hidden import UNSEEN, unseen_codes
 from skilltrail.skill.document import (
     BOM,
     Document,
@@ -36,6 +36,7 @@ from skilltrail.skill.markdown import FENCE, scan
 
 _MOST_BRACKETS = 500
 _SHOWN = 5
+_ODD = re.compile("[\0\ud800-\udfff]")
 _FIELD = re.compile(r"[A-Za-z_][\w-]*:(?:[ \t]|$)")
 
 
@@ -92,6 +93,8 @@ def _faults(text: str) -> list[str]:
 
 def unseen_faults(text: str) -> list[str]:
     """Return the faults of lines that hold what nobody sees, a NUL apart."""
+    if not UNSEEN.search(text.replace("\r\n", "\n")):
+        return []
     return [
         f"line {number} holds what nobody sees: {', '.join(codes[:_SHOWN])}"
         for number, line in enumerate(split_lines(text.removeprefix(BOM)), start=1)
@@ -112,7 +115,9 @@ def begins_with_frontmatter(lines: Sequence[str]) -> bool:
 
 
 def _odd_characters(document: Document) -> list[str]:
-    faults = []
+    faults: list[str] = []
+    if not _ODD.search(document.text):
+        return faults
     for number, line in enumerate(document.lines, start=1):
         if "\0" in line:
             faults.append(f"line {number} holds a NUL character")

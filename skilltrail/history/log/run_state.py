@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from skilltrail.core.canon import text_digest
@@ -24,6 +25,7 @@ from skilltrail.history.log.rows import Row, scores_of
 
 Scores = Mapping[str, Score]  # by item id
 Changes = dict[str, Any]
+_NOTHING = Fraction(0)
 
 # Events that carry a patch.
 CARRIERS = (
@@ -294,7 +296,11 @@ def _with_shortfall(state: RunState, rows: Iterable[Row]) -> dict[str, Fraction]
     for row in rows:
         if row["hard"] is not None:
             case = case_of(row)
-            lost = total.get(case, Fraction(0))
-            # A wrong answer lacks all of 1, and a right one nothing: no need for fractions.
-            total[case] = lost if row["hard"] == 1 else lost + (1 - Fraction(row["hard"]))
+            lost = total.get(case, _NOTHING)
+            total[case] = lost if row["hard"] == 1 else lost + _lacking(row["hard"])
     return total
+
+
+@lru_cache(maxsize=1 << 12)  # scores are few, and fractions slow
+def _lacking(hard: float) -> Fraction:
+    return 1 - Fraction(hard)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from skilltrail.core.score import Cost, Score, exact
+from skilltrail.core.score import Cost, Score, exact, exact_sum
 from skilltrail.core.stats import sign_flip_p
 from skilltrail.core.targets import by_item, target_of
 from skilltrail.method.gate.rule import (
@@ -88,7 +88,9 @@ class Gate:
     @property
     def _most(self) -> Fraction:
         """The weighted gain if all items not yet judged came out perfect."""
-        return sum((tally.weight * tally.most for tally in self._tallies), Fraction(0))
+        if not self.rule.targets:
+            return self._tallies[0].most
+        return exact_sum(tally.weight * tally.most for tally in self._tallies)
 
     def _lost_for_sure(self) -> bool:
         """True when every possible remainder ends in `rejected`."""
@@ -105,7 +107,7 @@ class Gate:
             return True
         if self._fallen():
             return True
-        most = self._most
+        most = self._most.numerator
         return most < 0 or (most == 0 and not self._wins_ties())
 
     def _wins_ties(self) -> bool:
@@ -138,7 +140,7 @@ class Gate:
         word, reason, p = self._decide(stopped)
         # Items scored under both skills and those still open: what both means are over.
         weight = sum(tally.weight * tally.compared for tally in self._tallies)
-        total = sum((tally.weight * tally.sum for tally in self._tallies), Fraction(0))
+        total = exact_sum(tally.weight * tally.sum for tally in self._tallies)
         before = total / weight if weight else None
         after = None if before is None else before + self._most / weight
         return Verdict(
@@ -216,12 +218,14 @@ class Gate:
         return "; soft scores rose: metric too coarse" if hidden else ""
 
     def _gain(self) -> Fraction:
-        return sum((self._tally[id].weight * d for id, d in self._pairs.items()), Fraction(0))
+        if not self.rule.targets:
+            return exact_sum(self._pairs.values())
+        return exact_sum(self._tally[id].weight * d for id, d in self._pairs.items())
 
     def _soft_gain(self) -> Fraction:
         value = GateRule(metric="soft").value
         pairs = ((value(self._current[id]), value(now)) for id, now in self._judged.items())
-        return sum((b - a for a, b in pairs if a is not None and b is not None), Fraction(0))
+        return exact_sum(b - a for a, b in pairs if a is not None and b is not None)
 
 
 def judge_all(

@@ -25,6 +25,7 @@ from skilltrail.core.targets import Target, weighted_mean
 
 RULES = ("strict", "paired", "no_regression", "pareto", "none")
 ORDER = "gate_order/1"
+_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -188,13 +189,13 @@ def gate_order(
     """
     if rule.rule == "none":
         return list(selection)
-    sign = -1 if rule.rule == "no_regression" else 1
+    highest_first = rule.rule == "no_regression"
     values = {id: rule.value(current[id]) for id in selection}
 
     def rank(id: str) -> tuple[float, Fraction, float, Fraction]:
         # Floats never part two fractions wrongly, and are compared in no time.
-        found, lost = values[id], -shortfall.get(id, Fraction(0))
-        value = Fraction(0) if found is None else sign * found
+        found, lost = values[id], -shortfall.get(id, _NOTHING)
+        value = _NOTHING if found is None else -found if highest_first else found
         return float(value), value, float(lost), lost
 
     return sorted(selection, key=rank)

@@ -6,9 +6,11 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from skilltrail.core.score import exact
+from skilltrail.core.score import ExactSum, exact
 from skilltrail.core.targets import Target
 from skilltrail.method.gate.rule import GateRule, TargetVerdict
+
+_ONE = Fraction(1)
 
 
 class TargetTally:
@@ -24,21 +26,32 @@ class TargetTally:
 
     def __init__(self, target: Target | None, before: Sequence[Fraction | None]) -> None:
         self.target = target
-        self.weight: Fraction | int = 1 if target is None else exact(target.weight)
+        self.weight = _ONE if target is None else exact(target.weight)
         scored = [value for value in before if value is not None]
         self.of, self.compared, self.pairs = len(before), len(scored), 0
-        self.sum = sum(scored, Fraction(0))
-        self.most = self.compared - self.sum
+        self._sum, self._most = ExactSum(scored), ExactSum()
+        self._most.add(_ONE, len(scored))
+        for value in scored:
+            self._most.add(value, -1)
 
     def add(self, before: Fraction, after: Fraction | None) -> None:
         """Take the candidate's value of an item that the current skill has a score of."""
+        self._most.add(_ONE, -1)
         if after is None:
             self.compared -= 1
-            self.sum -= before
-            self.most -= 1 - before
+            self._sum.add(before, -1)
+            self._most.add(before)
         else:
             self.pairs += 1
-            self.most -= 1 - after
+            self._most.add(after)
+
+    @property
+    def sum(self) -> Fraction:
+        return self._sum.value
+
+    @property
+    def most(self) -> Fraction:
+        return self._most.value
 
     def needed(self, rule: GateRule) -> int:
         """Return the pairs that the rule wants covered."""
