@@ -43,8 +43,9 @@ run: setup
 
 setup: .venv/ready
 
+# A process a core, one file of tests after the other in each.
 test: .venv/ready-dev
-	python -m pytest
+	python -m pytest -n auto --dist loadfile
 
 lint: .venv/ready-dev
 	ruff check .
