@@ -17,8 +17,10 @@ import pytest
 
 import skilltrail
 from skilltrail import Result, aoptimize, optimize
+from skilltrail.api.items import splits_of
 from skilltrail.cli.main import run
 from skilltrail.core.errors import SkilltrailError
+from skilltrail.envs.by_function import MetricEnv, MetricParams
 from skilltrail.history.git.repository import Git
 from tests.fault_server import FaultServer
 from tests.skill_server import ITEMS, RULE, metric, says
@@ -126,8 +128,21 @@ def test_wrong_use_is_one_clear_error(
     server: FaultServer, change: Mapping[str, Any], said: str
 ) -> None:
     given = {"items": ITEMS, "metric": metric, "target": model(server), "progress": False}
-    with pytest.raises(SkilltrailError, match=said):
+    with pytest.raises(SkilltrailError, match=said) as raised:
         optimize(**{**given, **change})
+    assert "no running event loop" not in repr(raised.value.__context__)
+
+
+def test_a_files_rows_without_a_question_are_left_out_and_told_unless_quiet(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "prices.csv"
+    rows = "".join(f"{one['question']},{one['answer']}\n" for one in ITEMS)
+    path.write_text(f"질문,정답\n{rows},total 18\n", "utf-8")
+    kind = MetricEnv(MetricParams(function="m"))
+    splits = splits_of(path, kind, 42, None)
+    assert sum(map(len, splits.values())) == len(ITEMS)
+    assert "left out for want of a question: 1 of 19 rows" in capfd.readouterr().err
 
 
 def test_a_workspace_of_the_pipeline_is_not_taken_over(

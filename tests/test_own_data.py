@@ -151,6 +151,98 @@ def test_a_workbook_gives_values_and_whole_numbers(tmp_path: Path) -> None:
     ]
 
 
+# As people keep them: a title, merged cells over the heading, a total below.
+SHEET: list[list[Any]] = [
+    ["2026년 고객 문의 (내부용)", None, None, None],
+    ["문의", None, "처리", None],
+    ["번호", "질문", "정답", "담당"],
+    [1, "환불은 언제 되나요?", "환불", "김"],
+    [2, "택배가 안 왔어요", "배송", None],
+    [None, "합계", None, 2],
+]
+
+
+def test_a_title_and_merged_cells_above_a_heading_are_passed_over_and_told(
+    tmp_path: Path,
+) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in SHEET:
+        sheet.append(row)
+    for cells in ("A1:D1", "A2:B2", "C2:D2"):
+        sheet.merge_cells(cells)
+    book.save(tmp_path / "문의.xlsx")
+    with (tmp_path / "문의.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows(SHEET)
+    for name in ("문의.xlsx", "문의.csv"):
+        table = read_table(tmp_path / name)
+        assert [row["질문"] for row in table.rows] == [row[1] for row in SHEET[3:]]
+        assert "the heading is line 3" in table.notes[0]
+        assert "문의" in table.notes[0]
+        made = make_records(table.rows, find_columns(list(table.rows[0])))
+        assert [one["id"] for one in made.records] == ["1", "2"]
+        assert made.notes == ["1 row without a question or an answer is left out"]
+
+
+def test_cells_that_are_missing_at_the_end_of_a_row_count_as_empty_and_are_told(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("질문,정답,비고\n값은?,5,\n색은?,빨강\n끝\n", "utf-8")
+    table = read_table(path)
+    assert table.rows[1:] == [
+        {"질문": "색은?", "정답": "빨강", "비고": ""},
+        {"질문": "끝", "정답": "", "비고": ""},
+    ]
+    assert table.notes == [
+        "2 rows have fewer cells than the heading (line 3, 4); missing ones count as empty"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("질문,정답\n값은, 얼마?,5\n", "3 cells under 2 columns"),
+        ("질문,정답,정답\n값은?,5,6\n", "column '정답' twice"),
+    ],
+)
+def test_a_row_that_could_mean_something_else_is_an_error_with_its_line(
+    tmp_path: Path, text: str, found: str
+) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(DataError, match=found):
+        read_table(path)
+
+
+def test_a_column_without_a_name_is_left_out_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("질문,,정답\n값은?,x,5\n색은?,,빨강\n", "utf-8")
+    table = read_table(path)
+    assert table.rows == [{"질문": "값은?", "정답": "5"}, {"질문": "색은?", "정답": "빨강"}]
+    assert table.notes == ["column 2 has no name and is left out"]
+
+
+def test_fields_inside_objects_are_columns_where_the_question_lies_there(
+    tmp_path: Path,
+) -> None:
+    nested = {
+        "meta": {"n": 1},
+        "input": {"question": "상태는?", "passage": "배송중이다."},
+        "output": {"answer": "배송중", "confidence": 0.9},
+    }
+    table = read_table(write_json(tmp_path / "nested.json", [nested]))
+    found = find_columns(list(table.rows[0]))
+    assert found.of == {
+        "question": "input.question", "answer": "output.answer", "context": "input.passage",
+    }  # fmt: skip
+    [record] = make_records(table.rows, found).records
+    assert (record["question"], record["answers"]) == ("상태는?", ["배송중"])
+    plain = {"question": "?", "answers": {"text": ["yes"]}, "meta": {"n": 1}}
+    assert read_table(write_json(tmp_path / "plain.json", [plain])).rows == [plain]
+
+
 def test_promptfoo_tests_become_answers_and_checks(tmp_path: Path) -> None:
     path = tmp_path / "promptfooconfig.yaml"
     path.write_text(

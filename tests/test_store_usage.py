@@ -206,7 +206,7 @@ def test_the_live_state_lies_in_the_main_repository(tmp_path: Path) -> None:
 
 
 def test_outside_a_project_the_error_says_where_to_go(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="Change into a clone"):
+    with pytest.raises(UsageError, match="skilltrail init --data FILE"):
         find_place(tmp_path, {})
     with pytest.raises(UsageError, match="Unset DVC_ROOT"):
         find_place(tmp_path, {"DVC_ROOT": str(tmp_path / "gone")})

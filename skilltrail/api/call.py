@@ -122,7 +122,8 @@ async def aoptimize(
     try:
         own = MetricParams(function=named(metric), **params.get("envs", {}).get("metric", {}))
         env = MetricEnv(own)
-        splits = splits_of(items, env, seed, ratio)
+        with _quiet(not progress):
+            splits = splits_of(items, env, seed, ratio)
         await asyncio.to_thread(_prepare, folder, text, values, own)
         write_splits(folder, splits, {"env": env.name, "how": "by the program", "warnings": []})
         read = load_params(folder / "params.yaml", {"metric": MetricParams})
@@ -149,8 +150,10 @@ async def aoptimize(
 def _in_a_loop(call: Coroutine[Any, Any, Result]) -> Result:
     """Run a coroutine to its end, in a thread of its own where a loop is running here."""
     try:
-        asyncio.get_running_loop()
+        running = asyncio.get_running_loop() is not None
     except RuntimeError:
+        running = False  # and the run outside this `except`, or its errors would hang from this
+    if not running:
         return asyncio.run(call)
     found: list[Result] = []
     raised: list[BaseException] = []

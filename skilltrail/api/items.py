@@ -18,6 +18,7 @@ from skilltrail.data.overlap import normalised
 from skilltrail.data.split_field import SPLIT_OF
 from skilltrail.envs.by_function import MetricEnv
 from skilltrail.envs.protocol import Where
+from skilltrail.runtime.console import say
 
 Records = Iterable[Any] | Mapping[str, Iterable[Any]] | str | Path
 
@@ -41,7 +42,7 @@ def splits_of(
             for split in SPLITS
         }
     if isinstance(items, (str, Path)):
-        items = read_table(Path(items)).rows
+        items = _of_file(Path(items))
     assert not isinstance(items, Mapping)
     every = _items(enumerate(map(_mapping, items), 1), env, "items")
     by_content: dict[str, Item] = {}
@@ -54,6 +55,21 @@ def splits_of(
     return {
         split: [one for one in by_content.values() if of[one.id] == split] for split in SPLITS
     }
+
+
+def _of_file(path: Path) -> list[dict[str, Any]]:
+    """Return a file's rows; those without a question, totals mostly, are left out and told."""
+    table = read_table(path)
+    names = list(dict.fromkeys(name for row in table.rows for name in row))
+    asked = find_columns(names).get("question") or ""
+    rows = [row for row in table.rows if str(row.get(asked) or "").strip()]
+    left_out = len(table.rows) - len(rows)
+    notes = list(table.notes)
+    if rows and left_out:
+        notes.append(f"left out for want of a question: {left_out} of {len(table.rows)} rows")
+    for note in notes:
+        say(f"note: {note}")
+    return rows if rows else table.rows
 
 
 def _named(items: Records) -> dict[str, Iterable[Any]] | None:

@@ -35,6 +35,7 @@ from skilltrail.store.maintenance import examine
 from skilltrail.store.place import Place
 
 OK, WARNING, FAULT = "ok", "warning", "fault"
+_FEW = 4  # files that a warning names
 
 
 @dataclass(frozen=True)
@@ -218,10 +219,12 @@ def untracked_check(params: Params, root: Path, *, queue: bool) -> Check:
     files = left_behind(root, input_paths(params))
     if not files:
         return Check("inputs", OK, "git tracks every input")
+    shown = files if queue else files[:_FEW]
+    more = f" and {len(files) - len(shown)} more" if len(files) > len(shown) else ""
     return Check(
         "inputs",
         FAULT if queue else WARNING,
-        f"git does not track {', '.join(files)}",
+        f"git does not track {', '.join(shown)}{more}",
         "`git add` them before `dvc exp run --temp` or `--queue`",
     )
 

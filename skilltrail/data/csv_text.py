@@ -23,15 +23,36 @@ _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[,;]*(?:\r\n|\r|\n|\Z)', re.IGNORECAS
 
 
 def csv_records(text: str, name: str) -> Iterator[Record]:
+    """Yield the records of a file with a heading and one cell for each column in every row."""
+    separator = separator_of(text)
+    header: list[str] | None = None
+    n_rows = 0
+    for where, row in csv_rows(text, name):
+        if header is None:
+            header = _header(row, where, separator)
+        else:
+            yield _row(header, row, where, n_rows)
+            n_rows += 1
+
+
+def separator_of(text: str) -> str:
+    """Return the sign between columns: what a first line `sep=;` says, else a comma."""
+    named = _SEPARATOR.match(text)
+    return "," if named is None else named[1]
+
+
+def csv_rows(text: str, name: str) -> Iterator[tuple[Where, list[str]]]:
+    """Yield the cells of every row that is not blank, and where it begins.
+
+    Raises:
+        DataError: the text is no CSV.
+    """
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     named = _SEPARATOR.match(text)
-    separator = "," if named is None else named[1]
     before = 0 if named is None else 1
     # The lines of a StringIO end at LF, CRLF and CR; U+2028 and its like are text.
     lines = io.StringIO(text[0 if named is None else named.end() :], newline="")
-    rows = csv.reader(lines, delimiter=separator, strict=True)
-    header: list[str] | None = None
-    n_rows = 0
+    rows = csv.reader(lines, delimiter=separator_of(text), strict=True)
     while True:
         where = Where(name, rows.line_num + 1 + before)
         try:
@@ -44,13 +65,8 @@ def csv_records(text: str, name: str) -> Iterator[Record]:
                 f"not valid CSV: {error}",
                 "Quote cells that hold commas, quotes or line ends, and double inner quotes",
             ) from error
-        if not any(cell.strip() for cell in row):
-            continue
-        if header is None:
-            header = _header(row, where, separator)
-        else:
-            yield _row(header, row, where, n_rows)
-            n_rows += 1
+        if any(cell.strip() for cell in row):
+            yield where, row
 
 
 def _header(row: list[str], where: Where, separator: str) -> list[str]:

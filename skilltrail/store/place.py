@@ -67,7 +67,7 @@ def find_place(cwd: Path | None = None, environ: Mapping[str, str] | None = None
         raise UsageError(
             f"No Skilltrail project at {cwd} or above it",
             "no dvc.yaml",
-            "Change into a clone of the project",
+            "Change into a workspace, or make one here: `skilltrail init --data FILE`",
         )
     experiment = environ.get("DVC_EXP_NAME", "")
     return Place(

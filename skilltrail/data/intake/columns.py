@@ -59,7 +59,9 @@ def find_columns(names: Sequence[str], given: Mapping[str, str] | None = None) -
     A table of two columns without known names is taken as question and answer, `guessed`.
     """
     found: dict[str, str] = {} if given is None else dict(given)
-    plain = {bare(name): name for name in reversed(names)}
+    # Of a field inside an object, `input.question`, its own name counts, after plain columns'.
+    plain = {bare(name.rpartition(".")[2]): name for name in reversed(names) if "." in name}
+    plain |= {bare(name): name for name in reversed(names)}
     options = _options(names)
     for role in ROLES:
         taken = {*found.values(), *options}

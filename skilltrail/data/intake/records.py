@@ -62,7 +62,8 @@ def make_records(rows: Sequence[Row], columns: Columns) -> Records:
     if not made.records:
         raise DataError("No row holds a question", f"{len(rows)} rows", "Check the columns")
     if blank:
-        made.notes.append(f"{blank} rows without a question or an answer are left out")
+        noun, are = ("row", "is") if blank == 1 else ("rows", "are")
+        made.notes.append(f"{blank} {noun} without a question or an answer {are} left out")
     if merged:
         made.notes.append(f"{merged} rows repeat a question; their answers are all accepted")
     _group(made)

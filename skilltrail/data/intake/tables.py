@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Any
 
 from skilltrail.core.canon import cleaned
 from skilltrail.core.errors import DataError
-from skilltrail.data.csv_text import csv_records
+from skilltrail.data.csv_text import csv_rows
 from skilltrail.data.intake.formats import FILES, unpacked
+from skilltrail.data.intake.heading import flattened, headed
 from skilltrail.data.read import read_records
 from skilltrail.data.split_field import SPLIT_OF
+from skilltrail.envs.protocol import Where
 
 Row = dict[str, Any]
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx", ".yaml", ".yml", ".eval")
@@ -58,7 +61,7 @@ def _file(path: Path) -> Table:
     if suffix in (".csv", ".tsv"):
         return _csv(path, "\t" if suffix == ".tsv" else ",")
     if suffix == ".xlsx":
-        return Table(_xlsx(path), "XLSX")
+        return Table(kind="XLSX", **_xlsx(path))
     if suffix in _ARROW:
         return Table(_arrow(path), suffix[1:])
     if suffix in FILES:
@@ -88,21 +91,23 @@ def _loaded(path: Path) -> Any:
 
 def _unpacked(path: Path, value: Any) -> Table:
     kind, rows, notes = unpacked(value, path)
-    return Table(list(rows), kind, notes)
+    return Table(flattened(rows), kind, notes)
 
 
 def _csv(path: Path, separator: str) -> Table:
     text, notes = _text(path)
-    first = text.lstrip().split("\n", 1)[0]
+    # A title above the heading has no separators.
+    lines = [one for one in text.split("\n", 10)[:10] if re.search(r"[,;\t|]", one)]
+    first = text.lstrip().split("\n", 1)[0] if not lines else lines[0]
     if separator == "," and not first.lower().startswith(("sep=", '"sep=')):
         counts = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in ",;\t|"}
         separator = max(counts, key=lambda mark: counts[mark])
         if separator != ",":
             notes.append(f"read with {separator!r} between columns")
     marked = text if separator == "," else f"sep={separator}\n{text}"
-    rows = [dict(one.data) for one in csv_records(marked, str(path))]
+    rows, told = headed(list(csv_rows(marked, str(path))))
     kind, found, more = unpacked(rows, path)
-    return Table(list(found), "CSV" if kind == "JSON" else kind, notes + more)
+    return Table(list(found), "CSV" if kind == "JSON" else kind, notes + told + more)
 
 
 def _text(path: Path) -> tuple[str, list[str]]:
@@ -124,8 +129,9 @@ def _text(path: Path) -> tuple[str, list[str]]:
         raise DataError(f"{path}, line {line}", found, "Save it as UTF-8") from error
 
 
-def _xlsx(path: Path) -> list[Row]:
-    """Return the rows of a workbook's first sheet; the values of formulas, not their texts."""
+def _xlsx(path: Path) -> dict[str, Any]:
+    """Return rows and notes of a workbook's first sheet; the values of formulas, not their
+    texts."""
     import zipfile
 
     import openpyxl
@@ -138,14 +144,13 @@ def _xlsx(path: Path) -> list[Row]:
         raise DataError(
             f"{path}", f"no workbook ({error})", "Save it again as .xlsx"
         ) from error
-    lines = [line for line in lines if any(cell not in (None, "") for cell in line)]
-    if not lines:
-        return []
-    header = [str(cell).strip() if cell is not None else "" for cell in lines[0]]
-    return [
-        {name: _cell(cell) for name, cell in zip(header, line, strict=False) if name}
-        for line in lines[1:]
+    filled = [
+        (Where(str(path), number), [_cell(cell) for cell in line])
+        for number, line in enumerate(lines, 1)
+        if any(cell not in (None, "") for cell in line)
     ]
+    rows, notes = headed(filled, surplus=True)
+    return {"rows": rows, "notes": notes}
 
 
 def _cell(value: Any) -> Any:
