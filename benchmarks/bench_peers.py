@@ -60,7 +60,7 @@ class Job:
         words = [tool, url, str(self.items), str(self.workers), str(folder), third]
         return subprocess.Popen(
             [sys.executable, "-m", "benchmarks.peers", *words],
-            cwd=ROOT,
+            cwd=folder,  # some leave logs where they run
             env=os.environ | _surroundings(folder),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
