@@ -10,11 +10,14 @@ import ipaddress
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from skilltrail.store.facts import FactStore
 
 # A busy machine must not fail a law, and a failure must come again. To look for new examples:
 # `pytest --hypothesis-profile=search`.
@@ -73,3 +76,20 @@ def reference_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     subprocess.run(["git", "checkout", "-q", "-B", "main"], cwd=here, check=True)
     monkeypatch.chdir(here)
     return here
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stores_are_closed() -> Iterator[None]:
+    """Close what a file of tests opened: each store holds a thread and some open files."""
+    opened: list[FactStore] = []
+    begin = FactStore.__init__
+
+    def noted(store: FactStore, *args: Any, **kwargs: Any) -> None:
+        begin(store, *args, **kwargs)
+        opened.append(store)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FactStore, "__init__", noted)
+        yield
+    for store in opened:
+        store.close()
