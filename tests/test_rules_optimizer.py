@@ -20,6 +20,7 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.catalogue import UNKNOWN, Catalogue, FailureType
 from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
 from skilltrail.optimizers.rules import RulesOptimizer
+from skilltrail.optimizers.rules.lessons import MOST_ITEMS, Lessons, considered
 from skilltrail.optimizers.rules.memory import faces
 from skilltrail.optimizers.rules.moves import MAX_EXAMPLES
 from skilltrail.skill.apply import apply_edits
@@ -352,3 +353,14 @@ def test_every_edit_applies_within_budget_and_none_that_lost_comes_back(
             skill=candidate.text if won else view.skill,
             history=(*view.history, record(view, edits, verdict)),
         )
+
+
+def test_of_a_large_pool_this_step_and_the_examples_are_always_considered() -> None:
+    pool = {one.item.id: one for one in (seen(f"{n}") for n in range(2 * MOST_ITEMS))}
+    view = view_of(pool["id-7"], pool=pool)
+    lessons = Lessons({"id-9": "an example"}, (), None)
+    kept = considered(view, lessons).pool
+    assert {"id-7", "id-9"} <= kept.keys()
+    assert len(kept) == MOST_ITEMS
+    assert list(kept) == [id for id in pool if id in kept]
+    assert kept == considered(view, lessons).pool

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 Traits = frozenset[str]
+Numbers = NDArray[np.float64]
 
 # Successes weigh a little: what already works should stay covered, and decides between equals.
 SUCCESS_WEIGHT = 0.2
@@ -22,23 +26,47 @@ KIND_FACTOR = 2
 
 
 class Likeness:
-    """How alike two items of a pool are: the shared part of their traits' weight, in [0, 1].
+    """How alike the items of a pool are: the shared part of their traits' weight, in [0, 1].
 
     A trait weighs the more, the fewer items of the pool have it (inverse document frequency:
     Sparck Jones, 1972), so that "what is the" makes no two questions alike. Weights are whole
     numbers: their sums do not depend on the order in which a set gives its members.
+
+    Args:
+        pool: item id -> its traits.
     """
 
-    def __init__(self, pool: Collection[Traits]) -> None:
-        found = Counter(trait for traits in pool for trait in traits)
-        self._weight = {trait: _weight(trait, n, len(pool)) for trait, n in found.items()}
+    def __init__(self, pool: Mapping[str, Traits]) -> None:
+        having: dict[str, list[int]] = defaultdict(list)
+        for at, traits in enumerate(pool.values()):
+            for trait in traits:
+                having[trait].append(at)
+        self._having = {trait: np.array(places) for trait, places in having.items()}
+        self._weight = {t: _weight(t, len(ats), len(pool)) for t, ats in having.items()}
+        sums = [sum(self._weight[trait] for trait in traits) for traits in pool.values()]
+        self._pool, self._sums = pool, np.array(sums, dtype=np.float64)
+        self._rows: dict[str, Numbers] = {}
+        self.place = {id: at for at, id in enumerate(pool)}
 
-    def __call__(self, one: Traits, other: Traits) -> float:
-        shared, of = self._sum(one & other), self._sum(one | other)
-        return shared / of if of else 0.0
+    def row(self, id: str) -> Numbers:
+        """Return the likeness of an item to each item of the pool, in the pool's order."""
+        if id not in self._rows:
+            shared = np.zeros(len(self._pool))
+            for trait in self._pool[id]:
+                shared[self._having[trait]] += self._weight[trait]
+            of = self._sums[self.place[id]] + self._sums - shared
+            self._rows[id] = np.divide(shared, of, out=np.zeros_like(of), where=of > 0)
+        return self._rows[id]
 
-    def _sum(self, traits: Traits) -> int:
-        return sum(self._weight[trait] for trait in traits)
+    def covered(self, ids: Iterable[str]) -> float:
+        """Return how much of the pool examples of these items cover: at most 1 an item."""
+        rows = [self.row(id) for id in ids]
+        return in_turn(np.max(rows, axis=0)) if rows else 0.0
+
+
+def in_turn(terms: Numbers) -> float:
+    """Return the sum of terms, added one after the other: the same bits everywhere."""
+    return float(np.add.accumulate(terms)[-1]) if len(terms) else 0.0
 
 
 def _weight(trait: str, having: int, of: int) -> int:
@@ -47,41 +75,37 @@ def _weight(trait: str, having: int, of: int) -> int:
 
 
 class Cover:
-    """How well a growing set of examples covers weighted items."""
+    """How well a growing set of examples covers weighted items of a pool."""
 
-    def __init__(self, traits: Mapping[str, Traits], weights: Mapping[str, float]) -> None:
-        self._traits, self._likeness = traits, Likeness(traits.values())
-        self._weights = weights
-        self._best = dict.fromkeys(weights, 0.0)
-        self._rows: dict[str, list[float]] = {}
+    def __init__(self, likeness: Likeness, weights: Mapping[str, float]) -> None:
+        self._likeness = likeness
+        self._weights = np.array(list(weights.values()), dtype=np.float64)
+        self._places = np.array([likeness.place[id] for id in weights], dtype=np.intp)
+        self._at = {id: at for at, id in enumerate(weights)}
+        self._best = np.zeros(len(weights))
 
-    def _like(self, one: str, other: str) -> float:
-        return self._likeness(self._traits[one], self._traits[other])
-
-    def _row(self, id: str) -> list[float]:
+    def _row(self, id: str) -> Numbers:
         """Return the likeness of `id` to every weighted item, in their order."""
-        if id not in self._rows:
-            self._rows[id] = [self._like(id, other) for other in self._best]
-        return self._rows[id]
+        return self._likeness.row(id)[self._places]
 
     def gain(self, id: str) -> float:
         """Return the weighted cover that an example of this item would add."""
-        state = zip(self._row(id), self._best.values(), self._weights.values(), strict=True)
-        return sum(weight * (like - best) for like, best, weight in state if like > best)
+        more = self._row(id) - self._best
+        return in_turn(np.where(more > 0, self._weights * more, 0.0))
 
     def alike(self, id: str, among: Iterable[str]) -> list[str]:
         """Return the items of `among` that would be covered better by an example of `id`."""
-        return [o for o in among if self._like(id, o) > self._best.get(o, 0.0)]
+        better = self._row(id) > self._best
+        return [other for other in among if better[self._at[other]]]
 
     def uncover(self, id: str) -> None:
         """Count `id` as not covered at all, whatever it is like: it was seen to fail."""
-        if id in self._best:
-            self._best[id] = 0.0
+        if id in self._at:
+            self._best[self._at[id]] = 0.0
 
     def add(self, id: str) -> None:
         """Count `id` as an example from now on."""
-        for other, like in zip(self._best, self._row(id), strict=True):
-            self._best[other] = max(self._best[other], like)
+        self._best = np.maximum(self._best, self._row(id))
 
 
 def greedy_order(

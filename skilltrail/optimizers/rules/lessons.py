@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from skilltrail.core.canon import texts_in
+from skilltrail.core.order import seeded_order
 from skilltrail.core.score import Score
 from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Observation, StepView
@@ -14,6 +15,9 @@ from skilltrail.optimizers.protocol import Observation, StepView
 # The failure type that no scorer can see: it takes the document to tell. An environment has it
 # where its `rules.yaml` lists it.
 LEAKED = "leaked"
+# More items than these are sampled: what covers a thousand of a kind covers the others too, and
+# the time that a step takes grows with the square.
+MOST_ITEMS = 1000
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,20 @@ def is_leaked(observation: Observation, lessons: Lessons, view: StepView) -> boo
     if all(answer is None or answer.strip().casefold() != said for answer in taught):
         return False
     return all(said not in text.casefold() for text in texts_in(observation.item.input))
+
+
+def considered(view: StepView, lessons: Lessons) -> StepView:
+    """Return the view with a pool of at most `MOST_ITEMS`.
+
+    This step's items and the document's examples are among them, then as many others as have
+    room, in an order that the seed gives.
+    """
+    if len(view.pool) <= MOST_ITEMS:
+        return view
+    first = {o.item.id for o in view.observations} | lessons.examples.keys()
+    others = seeded_order(view.pool.keys() - first, view.seed)
+    kept = first | set(others[: max(0, MOST_ITEMS - len(first))])
+    return replace(view, pool={id: one for id, one in view.pool.items() if id in kept})
 
 
 def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidence:

@@ -52,7 +52,8 @@ class Memory:
 
     def times_tried(self, edit: Edit) -> int:
         """Return in how many lost sets the edit was."""
-        return sum(face(edit) in attempt for attempt in self.lost)
+        asked = face(edit)
+        return sum(asked in attempt for attempt in self.lost)
 
 
 def recall(history: Sequence[StepRecord]) -> Memory:

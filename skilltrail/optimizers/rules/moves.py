@@ -10,7 +10,7 @@ Each is a generator, best first; the caller takes the first that has not lost ye
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,19 +68,28 @@ class Desk:
         failed = {id: 1.0 if id in today else STALE_WEIGHT for id in self.evidence.failed}
         return failed | dict.fromkeys(self.evidence.passed, SUCCESS_WEIGHT)
 
+    @cached_property
+    def likeness(self) -> Likeness:
+        return Likeness(self.evidence.traits)
+
     def cover(self) -> Cover:
         """Return the cover that the document's examples give now.
 
         It is guessed from what items share with the examples. Of this step's failures it is
         seen: one that an example is like needs another example.
         """
-        cover = Cover(self.evidence.traits, self.weights)
+        cover = Cover(self.likeness, self.weights)
         for id in self.lessons.examples:
             cover.add(id)
         for observation in self.view.observations:
             if observation.item.id in self.evidence.failed:
                 cover.uncover(observation.item.id)
         return cover
+
+    @cached_property
+    def covered(self) -> Cover:
+        """The same, for questions: nothing is added to it."""
+        return self.cover()
 
     @cached_property
     def wanted(self) -> list[str]:
@@ -91,7 +100,7 @@ class Desk:
         """
 
         def worth(id: str, gain: float) -> tuple[float, ...]:
-            tried = self.memory.times_tried(added(self, id))
+            tried = self.memory.times_tried(Edit("append", content=self.texts[id]))
             chance = int(order_key(self.view.seed, 0, id)[:8], 16)
             failed = float(id in self.evidence.failed)
             return (failed, gain / 2**tried, -float(len(self.texts[id])), float(chance))
@@ -102,17 +111,7 @@ class Desk:
     @cached_property
     def leaving(self) -> list[str]:
         """The document's examples, first the one that is missed least."""
-
-        likeness = Likeness(self.evidence.traits.values())
-
-        def cover_of(examples: Sequence[str]) -> float:
-            taught = [self.evidence.traits[id] for id in examples]
-            return sum(
-                max((likeness(traits, one) for one in taught), default=0.0)
-                for traits in self.evidence.traits.values()
-            )
-
-        return least_missed(list(self.lessons.examples), cover_of)
+        return least_missed(list(self.lessons.examples), self.likeness.covered)
 
 
 def grow(desk: Desk, count: int) -> Iterator[list[Edit]]:
@@ -210,4 +209,4 @@ def _why(desk: Desk, id: str) -> str:
 def _behind(desk: Desk, id: str) -> tuple[str, ...]:
     """Return the train items an example stands for: itself, then failures most like it."""
     others = [other for other in desk.evidence.failed if other != id]
-    return (id, *desk.cover().alike(id, others))
+    return (id, *desk.covered.alike(id, others))

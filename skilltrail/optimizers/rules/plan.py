@@ -15,7 +15,7 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.epochs import weights
-from skilltrail.optimizers.rules.lessons import read_lessons, sort_evidence
+from skilltrail.optimizers.rules.lessons import considered, read_lessons, sort_evidence
 from skilltrail.optimizers.rules.memory import face, recall
 from skilltrail.optimizers.rules.moves import Desk, advise, drop, grow, swap
 from skilltrail.optimizers.rules.writing import in_mode
@@ -34,6 +34,7 @@ class Plan:
 def make_plan(view: StepView, env: Environment) -> Plan:
     """Return the plan of one step; no edits when every move has lost or none exists."""
     lessons = read_lessons(view, env)
+    view = considered(view, lessons)
     evidence = sort_evidence(view, env, lessons)
     desk = Desk(view, env, lessons, evidence, recall(view.history))
     types = dict(evidence.types)
