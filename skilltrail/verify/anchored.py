@@ -118,6 +118,11 @@ def objects(evidence: Evidence) -> Check:
         for id in ids
         if REPLACED + id in shown
     ]
+    faults += [
+        _fault(one.ref, "object", chain.refs[one.ref], f"commit {chain.histories[one.ref][0]}")
+        for one in held
+        if chain.refs[one.ref] != chain.histories[one.ref][0]
+    ]
     commits = len(set(chain.shas) & set(ids))
     least = max(one.shared for one in held)
     note = "" if commits >= least else f"the history is cut: {commits} of {least} commits"

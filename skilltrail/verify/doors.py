@@ -181,7 +181,7 @@ def run_name(evidence: Evidence) -> str:
     e = evidence
     last = e.training.events[-1].id.encode()
     for log in sorted((e.place.state / "runs").glob("*/events.jsonl")):
-        if last in log.read_bytes():
+        if log.is_file() and last in log.read_bytes():
             return log.parent.name
     judge = e.start.data.get("judge")
     seed = e.start.data["seed_skill"]["text"]

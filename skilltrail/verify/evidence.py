@@ -19,6 +19,7 @@ from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.ask.evaluations import evaluation_logs
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.git.branches import evaluations_in
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.erasure import Erased
 from skilltrail.history.log.events import Event
@@ -30,7 +31,7 @@ from skilltrail.store.place import Place
 from skilltrail.verify.chain import Chain, name_on
 from skilltrail.verify.log import LogReport, verify_log
 from skilltrail.verify.recorded import RecordedFacts
-from skilltrail.verify.result import Check, Fault
+from skilltrail.verify.result import Check, Fault, together
 from skilltrail.verify.stale import Inputs
 
 # What the report stage draws, from workspace, logs, root and the run's name: the texts
@@ -139,41 +140,67 @@ class Evidence:
     @cached_property
     def erased(self) -> Erased:
         """What was erased from these logs, and from what they rest on."""
-        found = [self.training.erased, *(report.erased for report in self.reports)]
-        return Erased(
-            frozenset[int]().union(*(one.events for one in found)),
-            frozenset[str]().union(*(one.facts for one in found)),
-            frozenset[str]().union(*(one.items for one in found)),
-        )
+        return _together([self.training, *self.reports])
+
+    def erased_from(self, report: LogReport) -> Erased:
+        """What was erased from one log, and from what it rests on."""
+        return _together([self.training, report])
 
     @cached_property
     def kept(self) -> list[LogReport]:
-        """The logs of this run's evaluations that are kept beside the live state.
+        """This run's evaluations wherever they are at hand: logs beside the live state, in
+        whatever folder, and what only commits hold.
 
         Raises:
             FaultError: the training log is not here.
         """
         last = self.training.last
-        name = "" if last is None else last.id[:RUN_DIGITS]
-        return [
-            self._kept(path)
-            for path in evaluation_logs(Project(self.place.workspace, self.place.root))
-            if path.parent.name == name
-        ]
+        if last is None:
+            return []
+        link, found = f'"prev":"{last.id}"'.encode(), list[LogReport]()
+        shown = self.place.workspace / EVALUATION
+        for path in evaluation_logs(Project(self.place.workspace, self.place.root)):
+            data = b"" if path == shown else path.read_bytes()
+            here = path.parent.name == last.id[:RUN_DIGITS] and path != shown
+            if here or link in _first(data):
+                found.append(self._kept(data, path.name))
+        known = {event.id for one in (*self.reports, *found) for event in one.events}
+        git = Git.find(self.place.root)
+        for events in () if git is None else evaluations_in(git):
+            if events[0].prev == last.id and events[-1].id not in known:
+                data = b"".join(event.line + b"\n" for event in events)
+                found.append(
+                    self._kept(data, f"the evaluation of commits at {events[-1].name}")
+                )
+                known |= {event.id for event in events}
+        return found
 
-    def _kept(self, path: Path) -> LogReport:
+    def _kept(self, data: bytes, name: str) -> LogReport:
         """Return what a kept log is found to be; the same bytes are not read twice."""
-        data, shown = path.read_bytes(), self.reports[-1]
+        shown = self.reports[-1]
         lines = [event.line for event in shown.events]
         if not shown.faults and data == b"\n".join([*lines, b""]):
-            return replace(shown, name=path.name, faults=[])
-        return verify_log(data, path.name, allow_unfinished=True, after=self.training)
+            return replace(shown, name=name, faults=[])
+        return verify_log(data, name, allow_unfinished=True, after=self.training)
 
     @property
     def asked(self) -> list[LogReport]:
         """Those of them that are not the workspace's."""
         shown = {report.last for report in self.reports}
         return [one for one in self.kept if one.last not in shown] if self.own else []
+
+    def each_evaluation(self, check: Callable[[LogReport], Check]) -> Check | None:
+        """Return one check of the evaluation that is shown and of all others of this run; None
+        where there is none."""
+        shown = self.evaluation
+        checks = [] if shown is None else [check(shown)]
+        for report in self.asked:
+            try:
+                checks.append(check(report))
+            except SkilltrailError as error:
+                of = max(report.lines, 1)
+                checks.append(Check(0, of, f"{report.name}: {error}"))
+        return together(checks) if checks else None
 
     @property
     def start(self) -> Event:
@@ -284,10 +311,22 @@ class Evidence:
         return Check(of - min(of, len(faults)), of, f"{why}; {faults[0]}")
 
     def _read(self, path: Path) -> bytes:
+        here = self.place.workspace / path
         try:
-            return (self.place.workspace / path).read_bytes()
+            if here.is_file():  # a pipe would be waited for
+                return here.read_bytes()
         except OSError as error:
-            raise FaultError(f"no {path.as_posix()}", "", "Run `dvc repro`") from error
+            raise FaultError(path.as_posix(), str(error), "Make it readable") from error
+        raise FaultError(f"no {path.as_posix()}", "", "Run `dvc repro`")
+
+
+def _together(reports: Iterable[LogReport]) -> Erased:
+    found = [report.erased for report in reports]
+    return Erased(
+        frozenset[int]().union(*(one.events for one in found)),
+        frozenset[str]().union(*(one.facts for one in found)),
+        frozenset[str]().union(*(one.items for one in found)),
+    )
 
 
 def _first(data: bytes) -> bytes:

@@ -30,6 +30,7 @@ from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.protocol import Fact
 from skilltrail.verify.doors import gaps_of, rollouts_of, run_of, target_of
 from skilltrail.verify.evidence import OPENED, STARTED, Evidence
+from skilltrail.verify.log import LogReport
 from skilltrail.verify.rerun import ComparingRecorder, EventMismatch, skills_asked
 from skilltrail.verify.rescore import Rows
 from skilltrail.verify.result import Check, Fault, Level
@@ -71,9 +72,11 @@ def start(evidence: Evidence) -> Check:
 def opening(evidence: Evidence) -> Check | None:
     """An evaluation of what is here would open what the log opened, on the same target; no
     opening of the test split is missing."""
-    e, report = evidence, evidence.evaluation
-    if report is None:
-        return None
+    return evidence.each_evaluation(lambda report: _opening(evidence, report))
+
+
+def _opening(evidence: Evidence, report: LogReport) -> Check:
+    e = evidence
     if not report.events or report.events[0].type != OPENED:
         raise FaultError(report.name, "the log has no beginning")
     event = report.events[0]
@@ -143,6 +146,7 @@ def rollouts(evidence: Evidence) -> Check:
     why: dict[str, int] = {}
     e.expect(e.rows([*e.reports, *e.asked]))
     for report in [*e.reports, *e.asked]:
+        rows.erased = e.erased_from(report)
         for at, event in enumerate(report.events):
             if event.type in (STARTED, OPENED):
                 rows.open(event)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
+from skilltrail.core.eraser import MARKER
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
@@ -75,9 +76,23 @@ def verify_log(
         report.state = after.state
     for event in _read(data, report, None if after is None else after.last):
         _follow(event, report)
+    report.faults += _unmarked(report, after)
     if not allow_unfinished:
         report.faults += _end(report)
     return report
+
+
+def _unmarked(report: LogReport, after: LogReport | None) -> Iterator[Fault]:
+    """Yield a fault for a tombstone whose events lost no text, nor name what did."""
+    if after is not None and after.erased:
+        return  # they may name documents of the training
+    lines = {event.seq: event.line for event in report.events}
+    for event in report.events:
+        if event.type != ERASED or event.data["items"] or not event.data["events"]:
+            continue
+        if not any(MARKER.encode() in lines.get(seq, b"") for seq in event.data["events"]):
+            right = f"{MARKER} in what lost text"
+            yield Fault.of(event, "events", event.data["events"], right)
 
 
 def _follow(event: Event, report: LogReport) -> None:

@@ -11,12 +11,17 @@ from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.recorder import Following
-from skilltrail.history.log.replay import versions
+from skilltrail.history.log.replay import version_of
 from skilltrail.method.run import gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.runtime.evaluation import items_of, measure, transfer
-from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
+from skilltrail.runtime.evaluation.named_skill import (
+    FROM_THE_LOG,
+    NamedSkill,
+    named_skill,
+    skills_of,
+)
 from skilltrail.verify.doors import (
     RefusingModel,
     gaps_of,
@@ -25,7 +30,8 @@ from skilltrail.verify.doors import (
     run_of,
     target_of,
 )
-from skilltrail.verify.evidence import Evidence
+from skilltrail.verify.evidence import OPENED, Evidence
+from skilltrail.verify.log import LogReport
 from skilltrail.verify.result import BROKEN, Check, Fault, Level
 
 ERASED_FROM = "a text was erased from what it rests on, so nobody can run it again"
@@ -87,17 +93,25 @@ def training_again(evidence: Evidence) -> Check:
 
 
 def evaluation_again(evidence: Evidence) -> Check | None:
-    """Measure the skills again on recorded facts alone."""
-    report = evidence.evaluation
-    if report is None:
-        return None
+    """Measure the skills of every evaluation again on recorded facts alone."""
+    return evidence.each_evaluation(lambda report: _again(evidence, report))
+
+
+def _again(evidence: Evidence, report: LogReport) -> Check:
     events = report.events
-    if evidence.erased:
+    if evidence.erased_from(report):
         return Check(0, len(events), ERASED_FROM)
+    if not events or events[0].type != OPENED:
+        raise FaultError(report.name, "the log has no beginning")
     recorder = ComparingRecorder(events, evidence.training.last)
     evidence.expect(evidence.rows([report]))
     return _compared(
-        evidence, "evaluate", recorder, events, lambda: _measured(evidence, recorder, events)
+        evidence,
+        "evaluate",
+        recorder,
+        events,
+        lambda: _measured(evidence, recorder, events),
+        unfinished=report is not evidence.evaluation,
     )
 
 
@@ -136,11 +150,12 @@ def skills_asked(evidence: Evidence, opened: Mapping[str, Any]) -> list[NamedSki
 
 
 def _skill(evidence: Evidence, skill: Mapping[str, Any]) -> NamedSkill:
-    """Return a skill that was measured: a version of the log, or what its name finds."""
-    for version in versions(evidence.training.events):
-        if version.digest == skill["digest"]:
-            return NamedSkill(skill["name"], version.text)
-    found = named_skill(evidence.place.workspace, skill["name"])
+    """Return a skill that was measured, by the name that it was measured under."""
+    name, training = skill["name"], evidence.training.events
+    if name in FROM_THE_LOG:
+        found = NamedSkill(name, version_of(training, name).text)
+    else:
+        found = named_skill(evidence.place.workspace, name)
     if text_digest(found.text) != skill["digest"]:
         raise FaultError(f"skill {skill['name']}", "its text is another one by now")
     return found
@@ -152,8 +167,9 @@ def _compared(
     recorder: ComparingRecorder,
     events: Sequence[Event],
     tell: Callable[[], Awaitable[Any]],
+    unfinished: bool = False,
 ) -> Check:
-    """Hold what `tell` comes to against `events`."""
+    """Hold what `tell` comes to against `events`; `unfinished`: they may end early."""
     of, facts = len(events), evidence.facts
     facts.lacks = False
 
@@ -166,7 +182,7 @@ def _compared(
         done = len(recorder.events)
         if facts.lacks:
             return Check(done, of, "a call is not recorded")
-        if found.stands is None and evidence.allow_unfinished:
+        if found.stands is None and (unfinished or evidence.allow_unfinished):
             return Check(done, of)
         if done == 0:
             return Check(0, of, "the run would start otherwise here")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skilltrail.core.canon import canonical
+from skilltrail.core.eraser import MARKER
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
@@ -40,6 +42,7 @@ class Rows:
         scorers = result_values(env.params).keys() - shown.keys()
         params = {k: v for k, v in agent["params"].items() if k not in scorers}
         self._agent = [env.name, agent["version"], params]
+        self.erased = evidence.erased  # from the log that is looked at
         self._items: dict[str, Item] = {}
         self._gaps = ""
 
@@ -102,13 +105,14 @@ class Rows:
 
     def _lost(self, event: Event, row: Mapping[str, Any]) -> bool:
         """True where a text was erased from the rollout, its item or its skill."""
-        erased = self._e.erased
-        keys = {row["key"], row.get("judgement")}
-        return (
-            event.seq in erased.events
-            or row["item"] in erased.items
-            or not erased.facts.isdisjoint(keys)
-        )
+        erased = self.erased
+        item = self._items.get(row["item"])
+        if event.seq in erased.events:
+            return True
+        if row["item"] in erased.items and (item is None or _marked(item.to_json())):
+            return True
+        keys = erased.facts & {row["key"], row.get("judgement")}
+        return any((fact := self._e.facts.get(key)) is None or _marked(fact) for key in keys)
 
     def _scored(self, event: Event, row: Mapping[str, Any], item: Item) -> str | list[Fault]:
         facts, key = self._e.facts, row["key"]
@@ -150,6 +154,11 @@ class Rows:
             return _said(Score.missing("no judgement of this answer"))
         score = score_of(judged, judge["threshold"])
         return _said(score) | {"judgement": row["judgement"]}
+
+
+def _marked(value: Mapping[str, Any]) -> bool:
+    """Return whether something was taken out of an item or a fact, as a tombstone says."""
+    return MARKER in canonical(value)
 
 
 def _rows(event: Event) -> Sequence[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
@@ -67,6 +67,13 @@ class Check:
     @property
     def whole(self) -> bool:
         return self.done >= self.of
+
+
+def together(checks: Sequence[Check]) -> Check:
+    """Return several checks of one rule as one."""
+    notes = dict.fromkeys(check.note for check in checks if check.note)
+    done, of = sum(min(c.done, c.of) for c in checks), sum(c.of for c in checks)
+    return Check(done, of, "; ".join(notes), tuple(f for c in checks for f in c.faults))
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,11 @@ class Inputs:
         return self._yaml(PARAMS)
 
     def _yaml(self, name: str) -> Any:
+        path = self._workspace / name
         try:
-            return YAML(typ="safe").load((self._workspace / name).read_text("utf-8-sig"))
+            return (
+                YAML(typ="safe").load(path.read_text("utf-8-sig")) if path.is_file() else None
+            )
         except (OSError, ValueError, YAMLError):
             return None
 

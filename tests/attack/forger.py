@@ -73,6 +73,9 @@ class Forger:
     def change_evaluation(self, index: int, change: Change) -> None:
         self.evaluation = told_again(self.evaluation, index, change)
 
+    def change_asked(self, index: int, change: Change) -> None:
+        self.asked = told_again(self.asked, index, change)
+
     def set_training(self, events: Sequence[Event]) -> None:
         """Take other events, hashes made right; the evaluations go on from their last."""
         self.training = chain(events, None)
@@ -113,12 +116,14 @@ class Forger:
         first.write_bytes(data_of(self.evaluation))
         second.write_bytes(data_of(self.asked))
 
-    def write_refs(self) -> None:
+    def write_refs(self, **more: Sequence[Event]) -> None:
+        """Write the refs of the logs, and `more` by their names."""
         git = Git.find(self.folder)
         assert git is not None
         write = {
             f"{RUNS}main": [*self.training, *self.evaluation],
             f"{EVALUATIONS}main/1": [*self.training, *self.asked],
+            **more,
         }
         with suppress(SkilltrailError):  # where the change lets no commit be made
             write_refs(git, write)

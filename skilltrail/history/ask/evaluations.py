@@ -117,7 +117,7 @@ def _id(event: Event) -> str:
 def evaluation_logs(project: Project) -> list[Path]:
     """Return the logs of evaluations: live ones in the order they began, the workspace's."""
     here = project.workspace / EVALUATION
-    live = sorted((project.root / LOGS).glob("*/*.jsonl"))
+    live = sorted(path for path in (project.root / LOGS).glob("*/*.jsonl") if path.is_file())
     return [*live, *([here] if here.is_file() else [])]
 
 
