@@ -112,6 +112,28 @@ def test_a_run_that_ended_at_a_tool_call_leaves_no_draft_as_the_answer(
     assert runs == 2
 
 
+def test_what_a_helper_of_the_agent_says_is_no_answer(tmp_path: Path) -> None:
+    helper = {"type": "text", "text": "<answer>wrong</answer>"}
+    events = claude(None, assistant(GOLD), assistant(helper, model="small"))
+    events[1]["parent_tool_use_id"] = "toolu_1"
+    found, _ = run(tmp_path, "claude_exec", events)
+    assert isinstance(found, Reply)
+    assert (found.text, found.model) == ("GOLD", "m-2")
+
+
+@pytest.mark.parametrize(
+    "sign", [{"error": "rate_limit"}, {"isApiErrorMessage": True}, {"error": "billing_error"}]
+)
+def test_a_message_that_says_itself_that_it_is_an_error_is_no_answer(
+    tmp_path: Path, sign: dict[str, Any]
+) -> None:
+    events = claude("Something odd", assistant({"type": "text", "text": "Something odd"}))
+    events[0] |= sign
+    found, _ = run(tmp_path, "claude_exec", events)
+    assert isinstance(found, ModelError)
+    assert "Something odd" in str(found)
+
+
 def test_a_run_says_in_several_words_that_it_did_not_end_well(tmp_path: Path) -> None:
     events = claude("", assistant(GOLD), terminal_reason="aborted_streaming")
     assert isinstance(run(tmp_path, "claude_exec", events)[0], ModelError)

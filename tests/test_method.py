@@ -29,6 +29,7 @@ from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.evaluate_candidate import by_task_type
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run
+from skilltrail.method.select_edits import SCHEDULED
 from skilltrail.method.update import rejected_before
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
 from skilltrail.params.fields import Params
@@ -115,10 +116,19 @@ def test_the_optimizer_chooses_the_budget_and_never_more_than_scheduled(
     assert all(len(event["selected"]) <= 2 for event in done.events("edits.selected"))
 
 
+class Told(Whole):
+    """Says itself which budget holds where its model said none, as the prompted one does."""
+
+    async def choose_budget(self, view: StepView, edits: Sequence[Edit]) -> Answer:
+        answer = await super().choose_budget(view, edits)
+        return replace(answer, value=view.budget, rule=SCHEDULED)
+
+
+@pytest.mark.parametrize("kind", [Whole, Told])
 def test_an_unusable_budget_leaves_the_scheduled_one_and_is_counted(
-    tmp_path: Path, store: FactStore
+    tmp_path: Path, store: FactStore, kind: type[Whole]
 ) -> None:
-    done = run_whole(tmp_path, store, Whole(budget=None), lr_schedule="autonomous", epochs=1)
+    done = run_whole(tmp_path, store, kind(budget=None), lr_schedule="autonomous", epochs=1)
     second = done.events("budget.decided")[1]
     assert (second["budget"], second["rule"]) == (2, "scheduled/1")
     assert done.events("step.ended")[0]["counts"]["replies_rejected"] == 1

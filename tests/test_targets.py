@@ -26,7 +26,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.history.log.run_log import RunLog
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentence, told
 from skilltrail.method.gate import GateRule, gate_order, judge_all
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run, gate_rule
@@ -55,6 +55,22 @@ def by_case(big: list[float | None], small: list[float | None]) -> dict[str, Sco
 def verdict_on(before: dict[str, Score], after: dict[str, Score], **rule: Any) -> Any:
     settings = GateRule(targets=TWO, **rule)
     return judge_all(settings, gate_order(list(before), before, settings), before, after)
+
+
+def test_what_is_shown_of_several_targets_counts_cases_and_commits_keep_their_words() -> None:
+    folder = Path(__file__).parent / "corpus"
+    logs = [
+        read_log(folder / f"11-targets{kind}.jsonl", continues=bool(kind))
+        for kind in ("", ".evaluation")
+    ]
+    shown = [words for events in logs for _, words in told(events)]
+    counted = [words for words in shown if words.startswith(("rollouts:", "gate:"))]
+    assert any("selection on 4 of 12 cases" in words for words in counted)
+    assert any(" on 12 cases" in words for words in counted)
+    assert not [words for words in counted if " item" in words]
+    assert "selection on 12 items" in "".join(sentence(event, None) for event in logs[0])
+    one = read_log(folder / "11-pareto.jsonl")
+    assert not [words for _, words in told(one) if " case" in words]
 
 
 def test_the_score_of_several_targets_is_their_weighted_mean() -> None:

@@ -134,6 +134,13 @@ TOO_LONG = [
     "the prompt exceeds max sequence length",
     "max_tokens must be at least 1, got -504.",
     "Requested generation length 10 is not possible! The provided prompt is 9001 tokens long",
+    "Input prompt is too big (9001 tokens), n_ctx 4096",
+    "The sum of prompt length (5000.0), query length (0) and max_tokens (2048) should not "
+    "exceed max_num_tokens (4096)",
+    "Total tokens of image and text exceed max message tokens",
+    "your prompt contains 9001 tokens, which is more than the limit of 8000",
+    "input is too large to process. increase the physical batch size",
+    "messages.3.content.1.image.source.base64: image exceeds 5 MB maximum: 6000000 > 5242880",
 ]
 
 
@@ -169,6 +176,21 @@ def test_a_too_long_item_is_told_after_one_call(name: str, status: int | None) -
         (429, "Input tokens exceed the limit of 40000 tokens per minute", RateLimited),
         (200, {"error": {"message": "server is overloaded"}}, RateLimited),
         (500, {"error": {"message": "context deadline exceeded"}}, Transient),
+        (
+            200,
+            {"error_code": 18, "error_msg": "Open api qps request limit reached"},
+            RateLimited,
+        ),
+        (400, {"error": {"code": "json_validate_failed", "failed_generation": "{"}}, Transient),
+        (
+            400,
+            {"error": {"message": "Failed to call a function.", "code": "tool_use_failed"}},
+            Transient,
+        ),
+        (400, {"error": {"message": "The server had an error while processing it"}}, Transient),
+        (424, {"error": "Inference service is unavailable"}, Transient),
+        (499, "client closed request", Transient),
+        (200, {"code": "Arrearage", "message": "Access denied, please pay"}, ModelConfigError),
         (500, {"error": "CUDA out of memory"}, Transient),
         (502, "<html><h1>502 Bad Gateway</h1></html>", Transient),
         (503, {"error": {"message": "overloaded, try later"}}, Transient),
@@ -200,10 +222,99 @@ def test_words_status_and_code_together_say_what_a_failure_is(
     assert isinstance(classify(HERE, status, body), kind)
 
 
+OF_GEMINI = (
+    "You exceeded your current quota, please check your plan and billing details. * Quota "
+    "exceeded for metric: generate_content_free_tier_requests, limit: 9\nPlease retry in 34.5s."
+)
+OF_OPENAI = (
+    "Rate limit reached for m in organization o on tokens per min (TPM): Limit 300, Used 290, "
+    "Requested 2000. Please try again in 1m2s. You can increase your rate limit by adding a "
+    "payment method to your account at https://platform.openai.com/account/billing."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "wait_s"),
+    [
+        (OF_GEMINI, 34.5),
+        (OF_OPENAI, 62.0),
+        (
+            "Please retry after 6 seconds. To increase your limit see https://x.test/billing",
+            6.0,
+        ),
+        ("Rate limit. Try again in 120ms.", 0.12),
+        ("Your rate limit resets: see https://x.test/billing", None),
+        ("Rate limit exceeded: free-models-per-day. Add 10 credits to unlock", None),
+    ],
+)
+def test_a_quota_that_comes_back_is_waited_for_as_long_as_the_provider_says(
+    message: str, wait_s: float | None
+) -> None:
+    for status, body in ((429, {"error": {"message": message}}),
+                         (200, {"error": {"message": message, "code": 429}})):  # fmt: skip
+        found = classify(HERE, status, body)
+        assert isinstance(found, RateLimited)
+        assert found.retry_after_s == wait_s
+    said = classify(HERE, 429, {"error": {"message": message}}, {"retry-after": "7"})
+    assert isinstance(said, RateLimited)
+    assert said.retry_after_s == 7.0
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"error": {"message": "You exceeded your current quota, please check your plan and "
+                              "billing details.", "code": "insufficient_quota"}},
+        {"error": {"message": "insufficient_quota. Please try again in 20s."}},
+        {"error": {"message": "Your account x is suspended, please check billing"}},
+    ],
+)  # fmt: skip
+def test_a_quota_that_does_not_come_back_stops_at_once(body: Any) -> None:
+    found = classify(HERE, 429, body)
+    assert isinstance(found, ModelConfigError)
+    assert "credit" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "remedy"),
+    [
+        (400, "UnrecognizedClientException: The security token is invalid.", "LAB_KEY"),
+        (400, "The security token included in the request is expired", "LAB_KEY"),
+        (400, "You have reached your specified API usage limits. You will regain it", "credit"),
+        (403, "Key limit exceeded (total limit)", "credit"),
+        (400, "This organization has been disabled.", "credit"),
+    ],
+)
+def test_a_key_and_an_account_are_told_from_a_setting(
+    status: int, message: str, remedy: str
+) -> None:
+    found = classify(HERE, status, {"error": {"message": message}})
+    assert isinstance(found, ModelConfigError)
+    assert remedy in found.remedy
+
+
+def test_a_page_that_says_the_request_is_too_large_is_the_item_s_outcome() -> None:
+    page = b"<html><h1>413 Request Entity Too Large</h1><hr>nginx</html>"
+    found, calls = ask("chat", Fault(status=413, raw=page))
+    assert isinstance(found, TooLong)
+    assert calls == 1
+
+
 @pytest.mark.parametrize(
     ("status", "body"),
     [
         (403, {"error": {"code": 403, "message": "Your input was flagged"}}),
+        (400, {"error": {"message": "Content Exists Risk"}}),
+        (403, {"error": {"message": "Failed check: SAFETY_CHECK_TYPE_BIO"}}),
+        (
+            200,
+            {
+                "choices": None,
+                "base_resp": {"status_code": 1026, "status_msg": "input new_sensitive"},
+            },
+        ),
+        (400, {"code": "DataInspectionFailed", "message": "Output data may be bad"}),
+        (400, {"error": {"code": "1301", "message": "输入或生成内容可能包含不安全或敏感内容"}}),
         (200, {"error": {"code": "content_filter"}}),
         (500, {"error": {"innererror": {"code": "ResponsibleAIPolicyViolation"}}}),
         (400, {"error": {"message": "Output blocked by content filtering policy"}}),

@@ -142,6 +142,17 @@ TEXTS = {
     ),
     "a null status": ("responses", response(spoken("GOLD"), status=None)),
     "the field that the SDKs compute": ("responses", response(output_text="GOLD")),
+    "what was said on the way, marked as such": (
+        "responses",
+        response(
+            {**spoken("Let me look."), "phase": "commentary"},
+            {**spoken("GOLD"), "phase": "final_answer"},
+        ),
+    ),
+    "blank lines before the body": (
+        "chat",
+        b"\n\n  \n" + json.dumps(chat(said("GOLD"))).encode(),
+    ),
     "a null content beside another": ("responses", response(spoken(None), spoken("GOLD"))),
     "a plain content of a message": ("anthropic", message("GOLD")),
     "a thinking block before": (
@@ -176,6 +187,13 @@ def test_a_whole_text_is_a_reply(shape: str) -> None:
         ("chat", chat(said("half"), "MAX_TOKENS"), "length"),
         ("chat", chat(said("half"), "FinishReason.MAX_TOKENS"), "length"),
         ("chat", chat(said("half"), "model_length"), "length"),
+        ("chat", chat(said("half"), "FINISH_REASON_MAX_TOKENS"), "length"),
+        ("chat", chat(said("half"), "maxTokens"), "length"),
+        ("chat", chat(said("half"), "TokenLimitReached"), "length"),
+        ("chat", chat(None, "content_filter: PROHIBITED_CONTENT"), "refusal"),
+        ("chat", chat(said("half"), "contentFilter"), "refusal"),
+        ("chat", chat(said(None), "IMAGE_SAFETY"), "refusal"),
+        ("chat", {"choices": [], "promptFeedback": {"blockReason": "OTHER"}}, "refusal"),
         ("anthropic", message("half", "model_context_window_exceeded"), "length"),
         ("responses", response(spoken("half"), status="incomplete"), "length"),
         ("chat", chat(said(""), "SAFETY", usage=None), "refusal"),
@@ -203,6 +221,10 @@ LOST = {
         chat(said("", reasoning_details=[{"type": "reasoning.text", "text": "x"}]), usage=ONE),
     ),
     "thoughts": ("chat", chat(said("", thoughts="Hm."), usage=ONE)),
+    "320 output tokens": (
+        "chat",
+        chat(said(""), usage={"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 329}),
+    ),
     "3 output tokens": ("chat", chat(said(""))),
     "no count of its tokens": ("chat", chat(said(""), usage=None)),
     "count of its tokens": (
@@ -276,6 +298,47 @@ def test_an_end_at_once_and_blanks_are_answers(name: str, body: Any, text: str) 
     assert (text_of(found), len(calls)) == (text, 1)
 
 
+STOP = "\nQuestion:"
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("chat", chat(said(""))),
+        ("chat", chat(said(None))),
+        ("completions", completion("")),
+        ("anthropic", {**message([], "stop_sequence"), "stop_sequence": STOP}),
+    ],
+)
+@pytest.mark.parametrize("field", ["stop_reason", "matched_stop"])
+def test_the_tokens_of_a_stop_that_the_server_names_are_no_sign_of_a_lost_text(
+    name: str, body: Any, field: str
+) -> None:
+    body = json.loads(json.dumps(body))
+    for choice in body.get("choices", []):
+        choice[field] = STOP
+    request = replace(ASK, decoding=replace(ASK.decoding, stop=(STOP,)))
+    found, calls = ask(name, body, request=request)
+    assert (text_of(found), len(calls)) == ("", 1)
+    found, _ = ask(name, body)  # a stop that nobody asked for is a word like any other
+    assert isinstance(found, LostText)
+
+
+def test_a_stop_inside_the_reasoning_loses_the_text() -> None:
+    body = chat(said("", reasoning_content="Hm."))
+    body["choices"][0]["stop_reason"] = STOP
+    request = replace(ASK, decoding=replace(ASK.decoding, stop=(STOP,)))
+    assert isinstance(ask("chat", body, request=request)[0], LostText)
+
+
+@pytest.mark.parametrize("message", [None, {}])
+def test_a_cap_that_left_no_message_at_all_is_tried_with_a_higher_one(message: Any) -> None:
+    found, calls = ask("chat", chat(message, "length"), chat(said("GOLD")))
+    assert (text_of(found), len(calls)) == ("GOLD", 2)
+    caps = [call.body["max_tokens"] for call in calls]
+    assert caps[1] > caps[0]
+
+
 def test_a_text_that_begins_with_a_stop_is_not_lost() -> None:
     request = replace(ASK, decoding=replace(ASK.decoding, stop=("\n",)))
     found, _ = ask("responses", response(spoken("\nmore")), request=request)
@@ -300,6 +363,11 @@ def test_a_text_that_begins_with_a_stop_is_not_lost() -> None:
         ("chat", chat(said("half"), "error"), "finish reason 'error'"),
         ("chat", chat(said("half"), "abort"), "finish reason 'abort'"),
         ("chat", chat(said("half"), "network_error"), "finish reason"),
+        (
+            "chat",
+            chat(said("half"), "function_call_filter: MALFORMED_FUNCTION_CALL"),
+            "finish reason",
+        ),
         ("chat", chat(said("half"), "insufficient_system_resource"), "finish reason"),
         ("completions", completion(None), "no text in the choice"),
         ("completions", completion(["x"]), "no text in the choice"),
@@ -358,6 +426,59 @@ def test_a_call_with_a_function_is_a_call_whatever_its_type_says(
     assert isinstance(call["id"], str)
     assert call["id"]
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}},
+        [{"id": "a", "name": "f", "arguments": {"a": 1}}],
+        [{"id": "a", "type": "function", "name": "f", "arguments": '{"a": 1}'}],
+    ],
+)
+def test_a_call_that_is_no_list_or_lacks_its_wrapping_is_a_call(told: Any) -> None:
+    request = Request(messages=(Message.text("user", "go"),), tools=(TOOL,))
+    found, _ = ask("chat", chat(said(None, tool_calls=told), "tool_calls"), request=request)
+    assert isinstance(found, Reply)
+    assert found.tool_calls == ({"id": "a", "name": "f", "arguments": {"a": 1}},)
+
+
+@pytest.mark.parametrize(
+    "ids", [("x", "x", "x"), ("call_2", "", ""), (None, "call_1", "call_1")]
+)
+def test_the_calls_of_one_reply_have_ids_of_their_own(ids: tuple[Any, ...]) -> None:
+    told = [{"id": id, "function": {"name": "f", "arguments": "{}"}} for id in ids]
+    request = Request(messages=(Message.text("user", "go"),), tools=(TOOL,))
+    found, _ = ask("chat", chat(said(None, tool_calls=told), "tool_calls"), request=request)
+    assert isinstance(found, Reply)
+    own = [call["id"] for call in found.tool_calls]
+    assert len({*own}) == 3
+    assert all(own)
+
+
+def test_a_call_of_an_unknown_kind_beside_a_text_is_named() -> None:
+    told = [{"id": "a", "type": "custom", "custom": {"name": "g", "input": "x"}}]
+    found, _ = ask("chat", chat(said("GOLD", tool_calls=told)))
+    assert text_of(found) == "GOLD"
+    assert isinstance(found, Reply)
+    assert found.blocks == ("a tool call that is none",)
+
+
+@pytest.mark.parametrize(
+    ("usage", "output"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 312}, 303),
+        ({"prompt_tokens": 9.0, "completion_tokens": 3.0}, 3),
+        ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 0}, 3),
+        ({"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}, 3),
+    ],
+)
+def test_reasoning_that_only_the_total_holds_is_counted(
+    usage: dict[str, Any], output: int
+) -> None:
+    found, _ = ask("chat", chat(said("GOLD"), usage=usage))
+    assert isinstance(found, Reply)
+    assert (found.usage["input"], found.usage["output"]) == (9, output)
 
 
 def test_calls_of_older_and_other_shapes_are_calls() -> None:

@@ -63,7 +63,11 @@ _SHAPES = re.compile(
     | \bdapi[0-9a-f]{32}\b                              # Databricks
     | \bya29\.[A-Za-z0-9_-]{16,}                        # Google, as a bearer
     | \b(?:npm_|pypi-)[A-Za-z0-9_-]{30,}
-    | \b[sr]k_live_[A-Za-z0-9]{16,}                     # Stripe
+    | \b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}            # Stripe
+    | \b(?:SG\.|hvs\.|dckr_pat_|lin_api_|dop_v1_|shpat_|tvly-|GOCSPX-|AGE-SECRET-KEY-)
+        [A-Za-z0-9._-]{20,}                             # hosts and tools of many kinds
+    | (?<=://hooks\.slack\.com/)(?:services|workflows|triggers)/[A-Za-z0-9_/-]{16,}
+    | (?<=/api/webhooks/)\d+/[A-Za-z0-9_-]{24,}         # Discord: who has the address may write
     | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*   # JSON web token
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | (?<=://)[^\s/:@]*:[^\s/@]+(?=@)                   # user:password@ in a URL
@@ -76,7 +80,9 @@ _SHAPES = re.compile(
 _SHAPE_MARKS = (
     "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "hf_", "xox",
     "AKIA", "ASIA", "AIza", "eyJ", "PRIVATE KEY", "://", "=", "gsk_", "r8_", "xai-", "nvapi-",
-    "pplx-", "dapi", "ya29.", "npm_", "pypi-", "k_live_",
+    "pplx-", "dapi", "ya29.", "npm_", "pypi-", "k_live_", "k_test_",
+    "SG.", "hvs.", "dckr_", "lin_api_", "dop_v1_", "shpat_", "tvly-", "GOCSPX-", "AGE-",
+    "webhooks",
 )  # fmt: skip
 # Programs whose arguments hold a password, and the flag before it. A variable or a placeholder
 # in its place stays.
@@ -106,14 +112,31 @@ _AUTH_HEADER = re.compile(
         | cookie["']?\s*[:=]\s*["']?[\w.-]{1,64}= ) (?:\\{0,8}["'])? )
     [A-Za-z0-9._~+/=%-]{8,}"""
 )
+# What stands in a secret's place and is none: a word about it, a type, a placeholder, a
+# variable, the start of a sentence.
+_IN_ITS_PLACE = r"""(?: (?: (?P<quoted>["'])(?P=quoted)
+    | ["']? (?: required|optional|missing|none|null|nil|undefined|true|false|hidden|redacted
+        |\[hidden\]|masked|omitted|unset|unused|needed|expired|invalid|incorrect|wrong|unknown
+        |empty|absent|present|valid|provided|ignored|disabled|enabled|supported|deprecated
+        |encrypted|hashed|generated|str(?:ing)?|text|bool(?:ean)?|int(?:eger)?|number|bytes
+        |object|any|secretstr|optional\[\w+\]|your[_-][a-z_-]{1,40} ) ["']?
+    | (?:the|an?|is|are|must|should|may|can|will|see|use|your|from|to|for|this|that|it|not|no|if
+        |when|which|where|only|one)\s+[a-z(<`]\S* )
+        (?= [\s,;&)}\]] | \.?(?:\s|\Z) )
+    | ["']? (?: \$[{(] | (?-i: \$[A-Z_][A-Z0-9_]*(?=["'\s,;]|\Z) | %[A-Z_]+%)
+        | \{\{ | <[^<>\n]{1,60}>
+        | os\.(?:environ|getenv)\b | process\.env\b | getenv\b | env\[ ) )"""
 _ASSIGNED = re.compile(
-    r"""(?ix)
+    rf"""(?ix)
     (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|passwor[dt]|passwd
         |passphrase|passcode|[_.-]pass|[_.-]pwd|private[_-]?key
-        |(?:access|auth|bot|bearer|hub|lab|refresh|session)[_-]?token|x-api-key)
-        [a-z0-9_-]{0,64} \\{0,8}["']? \s{0,8} [:=] \s{0,8} )
-    (?P<value> (?P<q> \\{1,8}["'] | "{3} ) (?: [^\n]{0,400}? (?P=q) | [^\n]* )
-        | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | ["'][^\n]* | [^\s,;&"'}]+ )
+        |(?:access|auth|bot|bearer|hub|lab|refresh|session)[_-]?token|x-api-key
+        |kennwort|mot\ de\ passe|contrase[ñn]a|senha|пароль|비밀번호|密[码碼]|パスワード)
+        [a-z0-9_-]{{0,64}} \\{{0,8}}["']? \s{{0,8}} [:=：] \s{{0,8}} )
+    (?! {_IN_ITS_PLACE} )
+    (?P<value> (?P<q> \\{{1,8}}["'] | "{{3}} ) (?: [^\n]{{0,400}}? (?P=q) | [^\n]* )
+        | [|>][+-]? [ ]* (?:\n[ \t]+[^\n]+)+
+        | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | ["'][^\n]* | [^\s,;&"'}}]+ )
     """
 )
 _FLAG = re.compile(
@@ -125,16 +148,20 @@ _IS = r"""(?:\s+(?:for|of|to|on|at|in)\s+(?:\S{1,40}\s+){1,4}?|\s+)
     (?:is|ist|was|are|were|being|equals|becomes?|->|→
         |(?:(?:is|was|now)\s+)?(?:(?:re)?set|changed)\s+to)
     \s*:?\s+(?:(?:now|still|just|simply)\s+)?"""
-_NO_SECRET = r"""(?:\w+(?:ed|ing|ly|able|ible)|above|absent|below|blank|correct|empty|expire
-    |false|here|incorrect|invalid|known|long|missing|none|null|ok|public|right|safe|secret|set
-    |short|strong|there|true|unknown|valid|weak|wrong)"""
+_NO_SECRET = r"""(?:\w+(?:ed|ing|ly|able|ible|atory)|above|absent|active|below|blank|both|case
+    |complex|correct|crucial|different|easy|empty|equal|essential|expire|false|fine|gone|good
+    |hard|here|identical|inactive|incorrect|invalid|kept|known|local|long|lost|made|missing
+    |none|null|ok|old|only|optional|part|plain|private|public|random|ready|right|safe|same
+    |secret|secure|sensitive|sent|set|short|simple|special|stale|strong|there|true|two|unique
+    |unknown|valid|weak|what|wrong)"""
 _SAID = re.compile(
     rf"""(?ix)
     (?P<name> \b(?:pass(?:wor[dt]s?|wd|phrase|codes?)|pwd)
         (?: {_IS} | \s+(?=[^\s\d]{{0,64}}\d)(?=\S{{0,64}}[a-z]) ) )
     (?: ["“„][^"”\n]{{3,200}}["”] | '[^'\n]{{3,200}}' | `[^`\n]{{3,200}}`
         | (?=[^\s\d!@\#$%^&*_+=~]{{0,64}}[\d!@\#$%^&*_+=~])[^\s"'`]{{4,}}
-        | (?!{_NO_SECRET}\b) [^\W\d_]{{4,64}} (?=,|[.!;)]?\s*(?:\n|\Z)) )
+        | (?!{_NO_SECRET}\b) [^\W\d_]{{4,64}}
+            (?=,|\s+(?:and|but|so|or|until|now|then|please|thanks)\b|[.!;)]?\s*(?:\n|\Z)) )
     | (?P<of_key> \b(?:(?:api|secret|access|private|license)[\s_-]?keys?|secrets?|tokens?
         |credentials?) {_IS} ["'`]? )
         (?=[^\s\d]{{0,64}}\d)(?=[^\sa-z]{{0,64}}[a-z]) [^\s"'`]{{8,}}

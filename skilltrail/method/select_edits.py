@@ -9,6 +9,8 @@ from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit, Patch
 
+SCHEDULED = "scheduled/1"  # nobody chose: the schedule's budget, or none where it has none
+
 
 async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
     """Return the selected edits, best first, and record what was left out and why.
@@ -64,6 +66,7 @@ async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
     most = min(bound, len(merged.edits))
     otherwise = 0 if view.budget is None else most
     budget = otherwise if answer.value is None else min(answer.value, most)
+    scheduled = answer.value is None or answer.rule == SCHEDULED
     run.history.append(
         "budget.decided",
         {
@@ -71,7 +74,7 @@ async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
             "step": view.step,
             "budget": budget,
             "schedule": "autonomous",
-            "rule": "scheduled/1" if answer.value is None else "autonomous/1",
+            "rule": SCHEDULED if scheduled else "autonomous/1",
             "offered": len(merged.edits),
             "reason": answer.reason,
             "reply": answer.reply,

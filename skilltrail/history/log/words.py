@@ -43,7 +43,8 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
     """Yield each event with what is shown of it; `version` is the skill's before the first.
 
     That is its sentence, but for rollouts that the gate stopped early: theirs, which commits
-    keep, gives the mean of a part of the items; what is shown is the bound that this sets.
+    keep, gives the mean of a part of the items; what is shown is the bound that this sets. On
+    several targets, what commits call items are cases: each item on each target.
     """
     selection = 0
     for event in events:
@@ -51,6 +52,8 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
             several = len(event.data["target"].get("targets", ()))
             selection = len(event.data["selection"]) * max(1, several)
         words = _stopped(event.data, selection) if event.type == "rollouts.scored" else None
+        if words is None and (counted := _COUNTED.get(event.type)) is not None:
+            words = counted(event.data, version, _unit(event.data))
         yield event, sentence(event, version) if words is None else words
         if event.type == "skill.versioned":
             version = event.data["version"]
@@ -79,11 +82,17 @@ def _started(data: Data, version: int | None) -> str:
     return f"run: {visible(data['env'])}, {items}, seed {data['seed']}{judged}{fork}"
 
 
-def _rollouts(data: Data, version: int | None) -> str:
+def _rollouts(data: Data, version: int | None, unit: str = "item") -> str:
     asked, done = data["coverage"]["asked"], data["coverage"]["scored"]
     gap = "" if asked == done else f", {asked - done} missing"
     means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
-    return f"rollouts: {data['purpose']} on {count(asked, 'item')}, {means}{gap}"
+    return f"rollouts: {data['purpose']} on {count(asked, unit)}, {means}{gap}"
+
+
+def _unit(data: Data) -> str:
+    """Return what scores of rollouts, or a verdict on them, count."""
+    several = "targets" in data or any("target" in row for row in data.get("items", ()))
+    return "case" if several else "item"
 
 
 def _stopped(data: Data, selection: int) -> str | None:
@@ -96,7 +105,9 @@ def _stopped(data: Data, selection: int) -> str | None:
         mean = data[f"mean_{name}"]
         most = selection if mean is None else mean * seen + selection - seen
         bounds.append(f"{name} at most {score(most / selection)}")
-    return f"rollouts: selection on {seen} of {selection} items, {', '.join(bounds)}"
+    return (
+        f"rollouts: selection on {seen} of {count(selection, _unit(data))}, {', '.join(bounds)}"
+    )
 
 
 def _method(data: Data, version: int | None) -> str:
@@ -152,14 +163,14 @@ def _candidate(data: Data, version: int | None) -> str:
     return f"candidate: {made}, {count(data['tokens'], 'token')}{fault}"
 
 
-def _judged(data: Data, version: int | None) -> str:
+def _judged(data: Data, version: int | None, unit: str = "item") -> str:
     won, lost = len(data["flips"]["won"]), len(data["flips"]["lost"])
     if data["after_max"] is not None:
         after = f"{score(data['before'])} → at most {score(data['after_max'])}"
-        items = f"after {data['judged']} of {count(data['total'], 'item')}"
+        items = f"after {data['judged']} of {count(data['total'], unit)}"
     else:
         after = f"{score(data['before'])} → {score(data['after'])}"
-        items = f"on {count(data['judged'], 'item')}"
+        items = f"on {count(data['judged'], unit)}"
     parts = [f"{after} {items}", f"+{won} −{lost}"]
     if data["statistic"] is not None:
         parts.append(f"p={data['statistic']['p']:.3g}")
@@ -260,6 +271,7 @@ def _erased(data: Data, version: int | None) -> str:
     return f"erased: {visible(data['marker'], 20)} stands for a text in {', '.join(lost)}"
 
 
+_COUNTED = {"rollouts.scored": _rollouts, "gate.judged": _judged}
 SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,

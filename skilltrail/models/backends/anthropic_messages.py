@@ -6,7 +6,7 @@ Source: https://docs.anthropic.com/en/api/messages
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,11 +59,14 @@ class AnthropicMessages(HttpBackend):
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
         body = messages_body(request, decoding, self._thinking)
-        return read_message(self.endpoint, await self.post("/v1/messages", body))
+        answer = await self.post("/v1/messages", body)
+        return read_message(self.endpoint, answer, decoding.stop)
 
 
-def read_message(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
-    """Return the reply of a message.
+def read_message(
+    endpoint: Endpoint, body: Mapping[str, Any], stops: Sequence[str] = ()
+) -> Reply:
+    """Return the reply of a message that was to end at one of `stops`.
 
     Raises:
         Refused, ModelError: there is none.
@@ -75,7 +78,8 @@ def read_message(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
     calls = [(use.get("id"), use.get("name"), use.get("input")) for use in uses]
     said = replace(said, blocks=tuple(kind for kind in said.blocks if kind != "tool_use"))
     model = model_name(text_of(body.get("model")))
-    return with_calls(endpoint, said, calls).reply(
+    said = with_calls(endpoint, said, calls).ended_at(body.get("stop_sequence"), of=stops)
+    return said.reply(
         endpoint, body.get("stop_reason"), model, message_usage(body.get("usage"))
     )
 

@@ -6,7 +6,7 @@ themselves. Source: https://platform.openai.com/docs/api-reference/chat
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -55,7 +55,8 @@ class OpenAIChat(HttpBackend):
 
     async def send(self, request: Request, decoding: Decoding) -> Reply:
         body = chat_body(request, decoding, self.cap) | self.extra
-        return read_chat(self.endpoint, await self.post("/chat/completions", body))
+        answer = await self.post("/chat/completions", body)
+        return read_chat(self.endpoint, answer, decoding.stop)
 
 
 class OpenAICompletions(OpenAIChat):
@@ -71,38 +72,55 @@ class OpenAICompletions(OpenAIChat):
         body = sampling(decoding) | present(
             prompt=request.system + request.prompt, max_tokens=decoding.max_tokens
         )
-        return read_completion(
-            self.endpoint, await self.post("/completions", body | self.extra)
-        )
+        answer = await self.post("/completions", body | self.extra)
+        return read_completion(self.endpoint, answer, decoding.stop)
 
 
-def read_chat(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
-    """Return the reply of a chat completion.
+def read_chat(endpoint: Endpoint, body: Mapping[str, Any], stops: Sequence[str] = ()) -> Reply:
+    """Return the reply of a chat completion that was to end at one of `stops`.
 
     Raises:
         Refused, ModelError: there is none.
     """
     choice = _choice(endpoint, body)
     message = mapping(choice.get("message"))
-    if not message:
+    # Nothing was written where the cap or a filter came first.
+    if not message and ended(choice.get("finish_reason")) not in ("length", "refusal"):
         raise no_reply(endpoint, body, "no message in the choice")
     said = said_in(endpoint, message.get("content"))
-    asked = rows(message.get("tool_calls"))
-    functions = [(c.get("id"), f) for c in asked if (f := mapping(c.get("function")))]
-    if (old := mapping(message.get("function_call"))) and not functions:
-        functions = [(None, old)]
+    functions, others = _functions(message)
     said = replace(
         with_calls(
             endpoint, said, [(id, f.get("name"), f.get("arguments")) for id, f in functions]
         ),
-        blocks=(*said.blocks, *beside(message)),
+        blocks=(*said.blocks, *others, *beside(message)),
         refused=said.refused or holds(message.get("refusal")),
     )
-    return _reply(endpoint, said, choice, body)
+    return _reply(endpoint, said, choice, body, stops)
 
 
-def read_completion(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
-    """Return the reply of a plain completion.
+def _functions(
+    message: Mapping[str, Any],
+) -> tuple[list[tuple[Any, Mapping[str, Any]]], list[str]]:
+    """Return the functions that a message calls, each with its id, and the kinds of the calls
+    that are none."""
+    told = message.get("tool_calls")
+    functions, others = [], []
+    for call in rows([told] if isinstance(told, Mapping) else told):
+        function = mapping(call.get("function", call))  # some servers leave the wrapping out
+        if function is not call or text_of(call.get("name")):
+            functions.append((call.get("id"), function))
+        elif holds(call):
+            others.append("a tool call that is none")
+    if (old := mapping(message.get("function_call"))) and not functions:
+        functions = [(None, old)]
+    return functions, others
+
+
+def read_completion(
+    endpoint: Endpoint, body: Mapping[str, Any], stops: Sequence[str] = ()
+) -> Reply:
+    """Return the reply of a plain completion that was to end at one of `stops`.
 
     Raises:
         Refused, ModelError: there is none.
@@ -110,7 +128,7 @@ def read_completion(endpoint: Endpoint, body: Mapping[str, Any]) -> Reply:
     choice = _choice(endpoint, body)
     if not isinstance(choice.get("text"), str):
         raise no_reply(endpoint, body, "no text in the choice")
-    return _reply(endpoint, Said(choice["text"], blocks=beside(choice)), choice, body)
+    return _reply(endpoint, Said(choice["text"], blocks=beside(choice)), choice, body, stops)
 
 
 def _choice(endpoint: Endpoint, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -124,8 +142,13 @@ def _choice(endpoint: Endpoint, body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _reply(
-    endpoint: Endpoint, said: Said, choice: Mapping[str, Any], body: Mapping[str, Any]
+    endpoint: Endpoint,
+    said: Said,
+    choice: Mapping[str, Any],
+    body: Mapping[str, Any],
+    stops: Sequence[str],
 ) -> Reply:
+    said = said.ended_at(choice.get("stop_reason"), choice.get("matched_stop"), of=stops)
     native = choice.get("native_finish_reason")
     usage = openai_usage(body.get("usage"), "prompt", "completion")
     word = native if ended(native) == "broken" else choice.get("finish_reason")

@@ -47,7 +47,10 @@ def read_response(endpoint: Endpoint, body: Mapping[str, Any], cap: int | None) 
     for item in rows(body["output"]):
         kind = text_of(item.get("type"))
         by_kind.setdefault(kind if kind else "an unknown item", []).append(item)
-    parts = [said_in(endpoint, m.get("content")) for m in by_kind.pop("message", [])]
+    messages = by_kind.pop("message", [])
+    # What a model says on its way to the answer is none where the answer is marked.
+    final = [m for m in messages if text_of(m.get("phase")).startswith("final")]
+    parts = [said_in(endpoint, m.get("content")) for m in (final if final else messages)]
     uses = by_kind.pop("function_call", [])
     calls = [(use.get("call_id"), use.get("name"), use.get("arguments")) for use in uses]
     text = "".join(said.text for said in parts)

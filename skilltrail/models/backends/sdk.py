@@ -75,7 +75,7 @@ class HttpBackend(ABC):
     def _refusal(self, error: Any) -> ModelError:
         status, text = error.status_code, error.response.text
         page = page_error(self.endpoint, text) if 400 <= status < 500 else None
-        if page is not None and status not in (408, 425, 429):
+        if page is not None and status not in (408, 413, 425, 429):
             return page
         body = error.body if error.body is not None else text
         return classify(self.endpoint, status, body, error.response.headers)

@@ -7,9 +7,11 @@ the content is refused               a refusal (the reply, not an error)
 the request exceeds the context      TooLong
 no credit or quota is left, 402      the run cannot work: ModelConfigError
 a wrong or missing key, 401 403      ModelConfigError
-too many requests, 429 529           RateLimited
+too many requests, 429 529           RateLimited; so is a quota that the provider says how
+                                     long to wait for
 no such model or address, 404        ModelConfigError
-408 409 425 5xx, and a 200           Transient
+408 409 423 425 499 5xx, and a 200   Transient; so is what the model wrote and the server
+                                     could not read
 any other 4xx                        a refused setting: ModelConfigError
 """
 
@@ -49,6 +51,15 @@ _SAID = {
 }
 _CODES = ("code", "status", "status_code", "statusCode", "http_status")
 _CLIP_CHARS = 400
+_PASSING = (408, 409, 423, 424, 425, 499)
+_ADDRESS = re.compile(r"https?://\S+")
+_WAIT = re.compile(
+    r"""(?ix) \b(?:try\ again|retry|retry_?delay|reset)\b \W{0,4} (?:(?:in|after)\b)? \W{0,4}
+    ((?: [0-9]+(?:\.[0-9]+)? \s? (?:ms|milliseconds?|h|hours?|m|min|minutes?|s|sec|seconds?)
+        (?![a-z]) [\s,]{0,2} )+)"""
+)
+_STEP = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s?(ms|mil|[hms])")
+_SECONDS = {"ms": 0.001, "mil": 0.001, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 class Refused(Exception):  # noqa: N818 - a reply in the form of an error, not a failure
@@ -107,7 +118,8 @@ def classify(
     if meaning == "too_long":
         return TooLong(endpoint.asked, found)
     if meaning == "too_many":
-        return RateLimited(endpoint.asked, found, retry_after_s(headers))
+        told = retry_after_s(headers)
+        return RateLimited(endpoint.asked, found, said_wait_s(said) if told is None else told)
     if meaning == "transient":
         return Transient(endpoint.asked, found, billed=status < 300)
     remedy = {
@@ -123,9 +135,12 @@ def classify(
 
 def _meaning(status: int, said: str) -> str:
     """Return what a failure is, in a word of `classify`; the first that fits."""
-    busy, says = status in (429, 529), {m for m, words in _SAID.items() if words.search(said)}
+    busy, said = status in (429, 529), _ADDRESS.sub("", said)  # links say nothing
+    says = {meaning for meaning, words in _SAID.items() if words.search(said)}
+    passes = busy and said_wait_s(said) is not None and "insufficient" not in said.lower()
     for fits, meaning in (
         (not busy and "refused" in says, "refused"),
+        (passes, "too_many"),
         (status == 402 or "no_money" in says, "no_money"),
         (busy and "billing" in said.lower(), "no_money"),
         (busy, "too_many"),
@@ -133,8 +148,9 @@ def _meaning(status: int, said: str) -> str:
         (status == 413 or "too_long" in says, "too_long"),
         ("bad_key" in says, "bad_key"),
         (status < 500 and "too_many" in says, "too_many"),
+        ("spoiled" in says, "transient"),
         (status == 404 or "no_model" in says, "no_model"),
-        (status < 300 or status in (408, 409, 425) or status >= 500, "transient"),
+        (status < 300 or status in _PASSING or status >= 500, "transient"),
         (status in (400, 422), "setting"),
     ):
         if fits:
@@ -169,6 +185,15 @@ def retry_after_s(
         until = until.replace(tzinfo=timezone.utc)
     wait = until - (datetime.now(timezone.utc) if now is None else now)
     return max(0.0, wait.total_seconds())
+
+
+def said_wait_s(said: str) -> float | None:
+    """Return the seconds that a provider's words ask to wait, as in `try again in 1m30s`."""
+    found = _WAIT.search(said)
+    if found is None:
+        return None
+    steps = _STEP.findall(found[1].lower())
+    return sum(float(number) * _SECONDS[unit] for number, unit in steps)
 
 
 def _number(text: str | None) -> float | None:

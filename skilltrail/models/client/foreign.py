@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count as count_from
 from typing import Any
 
 from skilltrail.core.canon import shallow, value_of
@@ -29,7 +30,10 @@ _KNOWN_FIELDS = re.compile(
     "|logprobs|recipient"
 )
 # Where a body without a reply may say what is wrong.
-_COMPLAINTS = ("errors", "detail", "message", "msg", "error_msg", "Message", "base_resp")
+_COMPLAINTS = (
+    "errors", "detail", "message", "msg", "error_msg", "Message", "base_resp", "promptFeedback",
+    "prompt_feedback",
+)  # fmt: skip
 _PAGE = re.compile(r"\s*<[a-z!?]", re.IGNORECASE)
 _TITLE = re.compile(r"<title[^>]*>\s*(.{0,80}?)\s*</title>", re.IGNORECASE | re.DOTALL)
 _STREAM = re.compile(r"\s*(?:data|event|id|retry)?:")
@@ -108,14 +112,17 @@ def holds(value: Any) -> bool:
 
 def ended(word: Any) -> str:
     """Return why a reply ended: `stop`, `length`, `tool`, `refusal`; `broken` if it did not."""
-    plain = text_of(word).lower().partition(":")[0].rpartition(".")[2].strip()
-    return _ENDS.get(re.sub(r"[\s-]+", "_", plain), "stop")
+    plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text_of(word)).partition(":")[0]
+    plain = re.sub(r"[\s-]+", "_", plain.rpartition(".")[2].strip().lower())
+    return _ENDS.get(plain.removeprefix("finish_reason_"), "stop")
 
 
 def count(holder: Any, *path: str) -> int | None:
     """Return the token count at `path`, None where there is none that could be one."""
     for name in path:
         holder = mapping(holder).get(name)
+    if isinstance(holder, float) and holder.is_integer():
+        holder = int(holder)  # some servers count in floats
     return holder if type(holder) is int and 0 <= holder <= _MOST_TOKENS else None
 
 
@@ -131,10 +138,17 @@ def usage_of(input: int | None, output: int | None, **parts: int | None) -> dict
 
 def openai_usage(told: Any, sent: str, back: str) -> dict[str, int]:
     """Return the token counts of OpenAI's APIs; `sent` and `back` are the API's words for the
-    two sides, as in `prompt_tokens`."""
+    two sides, as in `prompt_tokens`.
+
+    Some providers leave reasoning out of the output; their total holds it.
+    """
+    fresh, output = count(told, f"{sent}_tokens"), count(told, f"{back}_tokens")
+    total = count(told, "total_tokens")
+    if None not in (fresh, output, total):
+        output = max(output, total - fresh)
     return usage_of(
-        count(told, f"{sent}_tokens"),
-        count(told, f"{back}_tokens"),
+        fresh,
+        output,
         cached=count(told, f"{sent}_tokens_details", "cached_tokens"),
         reasoning=count(told, f"{back}_tokens_details", "reasoning_tokens"),
     )
@@ -164,6 +178,13 @@ class Said:
     calls: tuple[Mapping[str, Any], ...] = ()
     blocks: tuple[str, ...] = ()
     refused: bool = False
+
+    def ended_at(self, *words: Any, of: Sequence[str]) -> Said:
+        """Return what is said where the server names the stop, one of `of`, that it ended at:
+        one that nothing stands before is the text, and no sign of a text that got lost."""
+        met = [word for word in words if isinstance(word, str) and word in of]
+        nothing = not (self.text or self.calls or self.blocks or self.refused)
+        return replace(self, text=met[0]) if met and nothing else self
 
     def reply(self, endpoint: Endpoint, word: Any, model: str, usage: dict[str, int]) -> Reply:
         """Return the reply; `word` is the provider's for why it ended.
@@ -228,15 +249,21 @@ def with_calls(endpoint: Endpoint, said: Said, calls: list[tuple[Any, Any, Any]]
     """
     if not all(text_of(name) for _, name, _ in calls):
         raise malformed(endpoint, "a tool call without a name")
+    ids = _own_ids([text_of(id) for id, _, _ in calls])
     read = tuple(
-        {
-            "id": text_of(id) if text_of(id) else f"call_{number}",
-            "name": name,
-            "arguments": arguments(told),
-        }
-        for number, (id, name, told) in enumerate(calls, start=1)
+        {"id": id, "name": name, "arguments": arguments(told)}
+        for id, (_, name, told) in zip(ids, calls, strict=True)
     )
     return replace(said, calls=read)
+
+
+def _own_ids(told: list[str]) -> list[str]:
+    """Return an id for each call, as told where no other call of the reply has it."""
+    ids: list[str] = []
+    for number, id in enumerate(told, start=1):
+        free = (f"call_{n}" for n in count_from(number) if f"call_{n}" not in (*told, *ids))
+        ids.append(id if id and id not in ids else next(free))
+    return ids
 
 
 def arguments(told: Any) -> Mapping[str, Any]:

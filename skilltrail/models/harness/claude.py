@@ -196,6 +196,7 @@ class _Told:
     text: str = ""
     model: str = ""
     result: Mapping[str, Any] | None = None
+    error: str = ""  # the program's own word on its last message, where that is no answer
 
     def note(self, event: Mapping[str, Any]) -> None:
         kind, message = event.get("type"), mapping(event.get("message"))
@@ -207,7 +208,11 @@ class _Told:
             blocks = list(map(mapping, content)) if isinstance(content, list) else []
             for block in blocks:
                 self._note_block(block)
-            if kind == "assistant":
+            # What a helper says that the agent called is for the agent, and no answer.
+            if kind == "assistant" and event.get("parent_tool_use_id") is None:
+                own = "an error of the program" if event.get("isApiErrorMessage") else ""
+                named = text_of(event.get("error"))
+                self.error = named if named else own
                 texts = [text_of(b.get("text")) for b in blocks if b.get("type") == "text"]
                 self.text = "".join(texts) if any(texts) else self.text
                 name = text_of(message.get("model"))
@@ -264,8 +269,10 @@ def read_claude(endpoint: Endpoint, finished: Finished) -> Reply:
     unused = count(used, "input_tokens") == count(used, "output_tokens") == 0
     failed = result.get("is_error") or text_of(result.get("subtype")).startswith("error")
     failed = failed or why.startswith(("aborted", "api_error"))
-    if finished.code != 0 or failed or unused or told.model == _SYNTHETIC:
-        said = words_of(result.get("result"), result.get("errors"), finished.stderr, told.text)
+    if finished.code != 0 or failed or unused or told.error or told.model == _SYNTHETIC:
+        said = words_of(
+            result.get("result"), result.get("errors"), finished.stderr, told.text, told.error
+        )
         raise failure(endpoint, finished.code, said, count(result, "api_error_status"))
     return reply
 
