@@ -37,6 +37,54 @@ def records(folder: Path, raw: str | bytes, name: str = "set.csv") -> list[dict[
 
 
 @pytest.mark.parametrize(
+    ("raw", "what"),
+    [
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
+            "git lfs pull",
+        ),
+        (b"<!DOCTYPE html><html><title>404</title></html>", "web page"),
+        (b"PK\x03\x04\x14\x00\x06\x00\xff", "workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "old workbook"),
+        (b"\x1f\x8b\x08\x00\x00\xff", "gzip"),
+        (b"PAR1\x15\x04", "Parquet"),
+        (b"%PDF-1.7\n", "PDF"),
+    ],
+)
+@pytest.mark.parametrize("name", ["set.csv", "set.json", "set.jsonl"])
+def test_a_file_of_another_kind_than_its_suffix_says_is_named(
+    tmp_path: Path, raw: bytes, what: str, name: str
+) -> None:
+    with pytest.raises(DataError, match=what):
+        records(tmp_path, raw, name)
+
+
+def test_json_lines_of_files_that_were_put_together_are_read(tmp_path: Path) -> None:
+    raw = '\ufeff{"id": "1"}\n\ufeff{"id": "2"}\n'
+    assert records(tmp_path, raw, "set.jsonl") == [{"id": "1"}, {"id": "2"}]
+
+
+@pytest.mark.parametrize("said", [True, "true", "True", 1, "1"])
+def test_a_question_that_says_in_any_spelling_that_nothing_is_right_is_so(
+    tmp_path: Path, said: Any
+) -> None:
+    asked = {"id": "1", "question": "Who?", "answers": [], "is_impossible": said}
+    told = [{"title": "t", "paragraphs": [{"context": "c", "qas": [asked]}]}]
+    (one,) = records(tmp_path, json.dumps({"data": told}), "set.json")
+    assert one["is_impossible"] is True
+
+
+def test_answers_of_squad_are_read_outside_of_its_layout_too(tmp_path: Path) -> None:
+    answers = [{"text": "Mira", "answer_start": 3}, {"text": "Mira K.", "answer_start": 3}]
+    row = {"id": "1", "question": "Who?", "context": "c Mira K.", "answers": answers}
+    write_jsonl(tmp_path / "set.jsonl", [row])
+    for env in ("qa", "textqa", "korqa", "searchqa"):
+        found = read_items(Source({"": tmp_path / "set.jsonl"}), env_of(env), ROOT)
+        gold = found.items[0].item.gold
+        assert (gold["answers"] if env == "qa" else list(gold)) == ["Mira", "Mira K."]
+
+
+@pytest.mark.parametrize(
     "raw",
     [
         PLAIN,

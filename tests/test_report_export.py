@@ -22,7 +22,7 @@ from skilltrail.history.log.replay import version_of
 from skilltrail.report.charts import curves_chart, run_chart
 from skilltrail.report.flat import TABLES, columns_of, csv_text, table_of
 from skilltrail.report.svg import standalone
-from skilltrail.skill.skill_file import skill_md, slug
+from skilltrail.skill.skill_file import described, skill_md, slug
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -194,7 +194,43 @@ def test_a_frontmatter_that_nobody_edits_comes_out_byte_for_byte(head: str, body
     assert skill_md(body, None, None, live=head + "old\n", folder="trees") == text
 
 
-@pytest.mark.parametrize("head", ODD_HEADS)
+# As people write them, and agents' own readers take them; YAML does not.
+LOOSE_HEADS = (
+    "---\nname: trees\ndescription: Use when: the user asks for trees\n---\n",
+    "---\nname: trees\ndescription: @trees and `oaks`: all\nallowed-tools: Bash(git:*)\n---\n",
+    "---\nname:\ttrees\ndescription:\t100% sure\n---\n",
+    "---\n# ours\nname: trees\ndescription: *important*\n---\n",
+    '---\nname: "trees"\ndescription: "quoted" and more\nmetadata:\n\tversion: 1\n---\n',
+    "---\r\nname: trees\r\ndescription: first: one\r\n  and more\r\n---\r\n",
+)
+
+
+@pytest.mark.parametrize("head", LOOSE_HEADS)
+def test_a_frontmatter_that_is_no_yaml_comes_out_byte_for_byte_too(head: str) -> None:
+    text = head + "\n# T\n"
+    assert skill_md(text, None, None) == text
+    assert skill_md(text, "trees", None, folder="trees") == text
+    assert skill_md("\n# T\n", None, None, live=head + "old\n", folder="trees") == text
+    name, description = described(text)
+    assert name == "trees"
+    assert description
+    assert not description.startswith("#")
+
+
+@pytest.mark.parametrize("name", ["123", "2024", "true", "1.5"])
+def test_a_name_that_yaml_takes_for_another_type_is_the_name_nobody_edited(name: str) -> None:
+    text = f"---\nname: {name}\ndescription: d\n---\nx\n"
+    assert skill_md(text, None, None) == text
+
+
+@pytest.mark.parametrize("text", ["---\n{name: a, description: d}\n---\nx\n"])
+def test_entries_side_by_side_come_out_as_they_are_and_are_not_edited(text: str) -> None:
+    assert skill_md(text, None, None) == text
+    with pytest.raises(SkillError, match="one entry a line"):
+        skill_md(text, "b", None)
+
+
+@pytest.mark.parametrize("head", [*ODD_HEADS, *LOOSE_HEADS])
 def test_setting_an_entry_changes_its_own_lines_alone(head: str) -> None:
     old = head.split("\n")
     new = skill_md(head + "b", "oaks", None).split("\n")

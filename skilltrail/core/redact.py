@@ -72,7 +72,8 @@ _SHAPES = re.compile(
     | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | (?<=://)[^\s/:@]*:[^\s/@]+(?=@)                   # user:password@ in a URL
     | (?<=://)[A-Za-z0-9_-]{20,}(?=@)                   # token@ in a URL
-    | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))[^;\s"']+
+    | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))
+        (?!\{\{|\$\{|<)[^;\s"']+
     """,
     re.VERBOSE | re.DOTALL,
 )

@@ -136,6 +136,7 @@ def _not_an_array(name: str, found: str) -> DataError:
 
 def jsonl_records(text: str, name: str) -> Iterator[Record]:
     for number, line in enumerate(text.split("\n"), start=1):
+        line = line.removeprefix("\ufeff")  # files that begin so were put together
         scanner = _Scanner(line, name, number)
         if not scanner.peek():
             continue

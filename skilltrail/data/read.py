@@ -18,6 +18,20 @@ from skilltrail.data.json_text import json_records, jsonl_records
 from skilltrail.data.record import Record
 
 SUFFIXES = (".json", ".jsonl", ".csv")
+_PAGE = ("a web page", "Download the file itself (of a repository: the raw file)")
+_PACKED = "Unpack it, and name the file inside"
+# What stands in the place of a set of items, by its first bytes.
+_OTHERS = {
+    b"version https://git-lfs": ("a pointer of Git LFS", "Fetch the file itself: git lfs pull"),
+    b"PK\x03\x04": ("a workbook or a zip archive", "Save the sheet as CSV, or unpack the file"),
+    b"\xd0\xcf\x11\xe0": ("an old workbook", "Save the sheet as CSV UTF-8"),
+    b"\x1f\x8b": ("packed by gzip", _PACKED),
+    b"(\xb5/\xfd": ("packed by zstd", _PACKED),
+    b"PAR1": ("a Parquet file", "Import it with `skilltrail init --data`, or write JSON lines"),
+    b"SQLite format 3": ("a database", "Write its rows as JSON lines or CSV"),
+    b"<!DOCTYPE": _PAGE, b"<!doctype": _PAGE, b"<html": _PAGE, b"<HTML": _PAGE,
+    b"%PDF-": ("a PDF", "Write its records as JSON lines or CSV"),
+}  # fmt: skip
 _AS_UTF8 = "Save the file as UTF-8 (in Excel: CSV UTF-8)"
 
 
@@ -61,6 +75,10 @@ def _text(path: Path, name: str) -> str:
         raise DataError(
             f"{name} cannot be read", error.strerror or str(error), "Check the path"
         ) from error
+    other = next((what for mark, what in _OTHERS.items() if raw.startswith(mark)), None)
+    if other is not None:
+        what, remedy = other
+        raise DataError(f"{name}, line 1", f"the file is {what}", remedy)
     wide = _wide_encoding(raw)
     if wide is not None:
         raise DataError(f"{name}, line 1", f"the text is {wide}", _AS_UTF8)

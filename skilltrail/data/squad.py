@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skilltrail.core.canon import text_digest
+from skilltrail.envs.kit.fields import declares_empty
 from skilltrail.envs.protocol import Where
 
 
@@ -31,7 +32,7 @@ def questions(article: Mapping[str, Any], where: Where) -> Iterator[dict[str, An
         context = _field(paragraph, "context", str, where)
         for question in _field(paragraph, "qas", list, where):
             answers = _field(question, "answers", list, where)
-            nothing = {"is_impossible": True} if question.get("is_impossible") is True else {}
+            nothing = {"is_impossible": True} if declares_empty(question) else {}
             yield nothing | {
                 "id": _field(question, "id", (str, int), where),
                 "question": _field(question, "question", str, where),

@@ -3,7 +3,8 @@
 Format: a YAML frontmatter whose `name` is the folder's, lower-case letters, digits and single
 hyphens (at most 64), and whose `description` (at most 1,024 characters) tells when the skill is
 of use. The text below it is the trained document. A frontmatter that nobody changes comes out
-byte for byte; an entry that is set changes its own lines and no other.
+byte for byte; an entry that is set changes its own lines and no other. What people write and
+YAML refuses (`description: Use when: …`) is read by its lines, as agents' own readers do.
 Source: https://agentskills.io/specification
 """
 
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, ScalarNode
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.skill.document import BOM, frontmatter_length, raw_lines, split_lines
@@ -23,6 +25,7 @@ from skilltrail.skill.folder import MAIN, files_of, folder_text, main_text
 SKILL_MD = "SKILL.md"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MOST_NAME, MOST_DESCRIPTION = 64, 1024
+_KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?=[ \t\r\n]|\Z)(.*)", re.DOTALL)
 _YAML_WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
 
 
@@ -116,36 +119,81 @@ def _parted(text: str) -> tuple[list[str], str]:
 
 def _scalars(head: list[str]) -> dict[str, str | None]:
     """Return the entries of a frontmatter; None for one that is no text."""
-    if not head:
-        return {}
-    return {
-        key.value: value.value
-        if isinstance(value, ScalarNode) and value.tag == "tag:yaml.org,2002:str"
-        else None
-        for key, value in _mapping(head).value
-    }
+    return {one.key: one.value for one in _entries(head)}
 
 
-def _mapping(head: list[str]) -> MappingNode:
+@dataclass(frozen=True)
+class _Entry:
+    """An entry of a frontmatter: `start` is the line of its key, `value` None for no text."""
+
+    key: str
+    value: str | None
+    start: int
+
+
+def _entries(head: list[str]) -> list[_Entry]:
     try:
         node = YAML(typ="safe", pure=True).compose("".join(head[1:-1]))
     except YAMLError as error:
-        raise SkillError("The skill's frontmatter", f"is not YAML: {error}") from error
+        return _by_lines(head, error)
     if node is None:
-        return MappingNode("", [])
-    if not isinstance(node, MappingNode) or node.flow_style:
+        return []
+    if not isinstance(node, MappingNode):
         raise SkillError(
             "The skill's frontmatter", "is not a mapping", "Write `key: value` lines"
         )
-    return node
+    return [
+        _Entry(str(key.value), _plain(value), key.start_mark.line + 1)
+        for key, value in node.value
+    ]
+
+
+def _plain(node: Node) -> str | None:
+    """Return a text, or a number as it is written; None for anything else."""
+    is_text = isinstance(node, ScalarNode) and not str(node.tag).endswith(":null")
+    return str(node.value) if is_text else None
+
+
+def _by_lines(head: list[str], error: YAMLError) -> list[_Entry]:
+    """Return what the lines plainly say that YAML refuses: a key, a colon, and a text that goes
+    on in the lines below that are indented.
+
+    Raises:
+        SkillError: there is a line that says nothing so.
+    """
+    found: list[_Entry] = []
+    for number, line in enumerate(head[1:-1], start=1):
+        begins, said = _KEY.match(line), line.strip()
+        if begins is not None:
+            found.append(_Entry(begins[1], _unquoted(begins[2].strip()), number))
+        elif found and line[:1] in (" ", "\t", "-"):
+            last = found.pop()
+            told = (
+                said
+                if last.value in (None, "", "|", ">", "|-", ">-")
+                else f"{last.value} {said}"
+            )
+            found.append(_Entry(last.key, told, last.start))
+        elif said and not said.startswith("#"):
+            raise SkillError("The skill's frontmatter", f"is not YAML: {error}") from error
+    return found
+
+
+def _unquoted(text: str) -> str | None:
+    is_quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    is_open = (text[:1] == "[" and "]" not in text) or (text[:1] == "{" and "}" not in text)
+    return None if is_open else text[1:-1] if is_quoted else text
 
 
 def _set(head: list[str], key: str, value: str) -> list[str]:
     """Return the frontmatter with one entry's lines replaced, or added (`name` comes first)."""
     entry = [f"{key}: {_quoted(value)}{_end(head[0])}"]
-    nodes = _mapping(head).value
-    starts = [node.start_mark.line + 1 for node, _ in nodes]
-    at = next((n for n, (node, _) in enumerate(nodes) if node.value == key), None)
+    entries = _entries(head)
+    starts = [one.start for one in entries]
+    if len(set(starts)) < len(starts) or (head[1:-1] and head[1].lstrip().startswith("{")):
+        remedy = "Write `key: value` lines, one entry a line"
+        raise SkillError("The skill's frontmatter", "has entries side by side", remedy)
+    at = next((n for n, one in enumerate(entries) if one.key == key), None)
     if at is None:
         place = 1 if key == "name" else len(head) - 1
         return [*head[:place], *entry, *head[place:]]

@@ -63,7 +63,8 @@ def optional_text(record: Mapping[str, Any], name: str, where: Where) -> str | N
 def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
     """Return a list of texts: a JSON list, or in CSV cells a list literal or one plain text.
 
-    SQuAD's answers as tables have them are lists too: {"text": [...], "answer_start": [...]}.
+    SQuAD's answers are lists too, as tables have them ({"text": [...], "answer_start": [...]})
+    and as its own files do ([{"text": ..., "answer_start": 0}]).
 
     Raises:
         DataError: it is no list, or an entry is not text.
@@ -75,6 +76,9 @@ def texts(record: Mapping[str, Any], name: str, where: Where) -> list[str]:
         found = found["text"]
     if not isinstance(found, list):
         raise where.error(name, shown(found), 'Give a list of texts, as in ["0.28"]')
+    found = [
+        one["text"] if isinstance(one, Mapping) and "text" in one else one for one in found
+    ]
     for entry in found:
         if not isinstance(entry, str):
             raise where.error(name, shown(entry), "Each entry of the list is a text")
@@ -106,7 +110,7 @@ def declares_empty(record: Mapping[str, Any]) -> bool:
     `empty_is_right` is ours, `is_impossible` SQuAD 2.0's.
     """
     said = (record.get(name) for name in ("empty_is_right", "is_impossible"))
-    return any(one is True or str(one).strip().lower() == "true" for one in said)
+    return any(str(one).strip().lower() in ("true", "1", "1.0", "yes") for one in said)
 
 
 def _list_in(cell: str, name: str, where: Where) -> Any:

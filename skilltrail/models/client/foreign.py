@@ -144,7 +144,7 @@ def openai_usage(told: Any, sent: str, back: str) -> dict[str, int]:
     """
     fresh, output = count(told, f"{sent}_tokens"), count(told, f"{back}_tokens")
     total = count(told, "total_tokens")
-    if None not in (fresh, output, total):
+    if fresh is not None and output is not None and total is not None:
         output = max(output, total - fresh)
     return usage_of(
         fresh,
