@@ -102,11 +102,13 @@ class Desk:
         def worth(id: str, gain: float) -> tuple[float, ...]:
             tried = self.memory.times_tried(Edit("append", content=self.texts[id]))
             chance = int(order_key(self.view.seed, 0, id)[:8], 16)
-            failed = float(id in self.evidence.failed)
-            return (failed, gain / 2**tried, -float(len(self.texts[id])), float(chance))
+            return (gain / 2**tried, -float(len(self.texts[id])), float(chance))
 
-        choices = [id for id in self.weights if id in self.texts]
-        return greedy_order(self.cover(), choices, worth, MOST_WANTED)
+        cover, order = self.cover(), list[str]()
+        for side in (self.evidence.failed, self.evidence.passed):
+            choices = [id for id in side if id in self.texts]
+            order += greedy_order(cover, choices, worth, MOST_WANTED - len(order))
+        return order
 
     @cached_property
     def leaving(self) -> list[str]:

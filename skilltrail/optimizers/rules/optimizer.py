@@ -25,7 +25,7 @@ TAG = "rules/3"
 
 
 class RulesOptimizer:
-    """Implements `skilltrail.optimizers.protocol.Optimizer`; keeps no state.
+    """Implements `skilltrail.optimizers.protocol.Optimizer`; keeps a step's plan, no state.
 
     Raises:
         UsageError: the environment offers nothing to work with.
@@ -39,6 +39,13 @@ class RulesOptimizer:
                 "Choose a prompted optimizer, or write its rules.yaml: docs/environments.md",
             )
         self._env = env
+        self._planned: tuple[StepView, Plan] | None = None
+
+    def _plan(self, view: StepView) -> Plan:
+        """Return the plan of a step, which each verb of the step asks for."""
+        if self._planned is None or self._planned[0] is not view:
+            self._planned = (view, make_plan(_of_main(view), self._env))
+        return self._planned[1]
 
     @property
     def tag(self) -> str:
@@ -46,8 +53,7 @@ class RulesOptimizer:
 
     async def reflect(self, view: StepView) -> Answer:
         """Return one patch per failure type with edits, most frequent first, then deletions."""
-        view = _of_main(view)
-        plan = make_plan(view, self._env)
+        plan = self._plan(view)
         return Answer(_patches(plan, view), plan.reason, TAG)
 
     async def merge(self, view: StepView, patches: Sequence[Patch]) -> Answer:
@@ -89,7 +95,7 @@ class RulesOptimizer:
 
     def _order(self, view: StepView, edits: Sequence[Edit]) -> list[int]:
         """Return the indices of `edits` in the order of the step's plan, then by support."""
-        plan = make_plan(_of_main(view), self._env)
+        plan = self._plan(view)
         place = {face(edit): at for at, edit in enumerate(plan.edits)}
         last = len(place)
         return sorted(
