@@ -110,10 +110,8 @@ function proposal(data, places) {
   ];
 }
 
-function failureTypes(pairs, places) {
-  const groups = new Map();
-  for (const [item, type] of pairs) groups.set(type, [...(groups.get(type) || []), item]);
-  return el("dl", { class: "kinds" }, [...groups].map(([type, items]) => el("div", {}, el("dt", {}, words(type)), el("dd", {}, chips(items, { places })))));
+function failureTypes(groups, places) {
+  return el("dl", { class: "kinds" }, groups.map(([type, items]) => el("div", {}, el("dt", {}, words(type)), el("dd", {}, chips(items, { places })))));
 }
 
 function merge(data, places) {

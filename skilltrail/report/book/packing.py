@@ -58,12 +58,19 @@ class Packer:
             elif name in ITEM_LISTS and _strings(value):
                 packed[name] = [self.items.number(id) for id in value]
             elif name == "failure_types":
-                packed[name] = [[self.items.number(id), kind] for id, kind in value.items()]
+                packed[name] = self._by_type(value)
             elif name == "pairs":
                 packed[name] = [self._pair(pair) for pair in value]
             else:
                 packed[name] = self._value(value)
         return packed
+
+    def _by_type(self, types: Mapping[str, str]) -> list[Any]:
+        """Return `[type, items]` for each failure type, in the order they were met."""
+        groups: dict[str, list[int]] = {}
+        for id, name in types.items():
+            groups.setdefault(name, []).append(self.items.number(id))
+        return [list(group) for group in groups.items()]
 
     def _edit(self, edit: Mapping[str, Any]) -> list[Any]:
         """Return an edit as a row; one that repeats its only parent as `[edit, parents]`."""
