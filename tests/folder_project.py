@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +36,24 @@ LINE = "    return pounds * 100"
 RIGHT, WRONG = "    return 100 * pounds", "    return pounds * 1000"
 
 
-class Says:
-    """Answers as the role whose model was asked; `script` is what the analyst writes there."""
+# A reference is made and named, and one that nothing names is emptied.
+WORDS = "# Words\n\n- A quid is a pound."
+NAMED = "- Read references/currency.md before a price."
+MAKING: tuple[dict[str, Any], ...] = (
+    {"op": "append", "file": "references/currency.md", "target": None, "content": RULE},
+    {"op": "append", "file": "SKILL.md", "target": None, "content": NAMED},
+    {"op": "delete", "file": "references/words.md", "target": WORDS, "content": None},
+)
 
-    def __init__(self, script: str = WRONG) -> None:
-        self.script = script
+
+class Says:
+    """Answers as the role whose model was asked; `script` is what the analyst writes there.
+
+    `edits` are proposed in place of that and the rule, where the rule is not there yet.
+    """
+
+    def __init__(self, script: str = WRONG, edits: Sequence[dict[str, Any]] = ()) -> None:
+        self.script, self.edits = script, [*edits]
         self.prompts: list[str] = []
 
     def __call__(self, call: Call) -> Answer:
@@ -51,13 +64,14 @@ class Says:
         self.prompts.append(text)
         schema = call.body["response_format"]["json_schema"]["schema"]
         if "edits" not in schema["properties"]:
-            return Answer(json.dumps({"reasoning": "", "order": [0, 1]}), input=90, output=9)
+            order = list(range(max(2, len(self.edits))))
+            return Answer(json.dumps({"reasoning": "", "order": order}), input=90, output=9)
         told = json.dumps({"reasoning": "as shown", "edits": self._edits(schema, text)})
         return Answer(told, input=400, output=60)
 
     def _edits(self, schema: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
         known = schema["properties"]["edits"]["items"]["properties"]
-        edits = [
+        edits = self.edits or [
             {"op": "append", "file": "references/money.md", "target": None, "content": RULE},
             {
                 "op": "replace",

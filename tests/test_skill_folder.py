@@ -151,6 +151,64 @@ def test_every_line_keeps_its_origin_and_the_diff_rebuilds_the_whole(
     assert bool(unified_diff(WHOLE, made.text)) == made.changed
 
 
+NEW = "references/new.md"
+deletions = st.sampled_from(["references/units.md", "references/words.md"]).map(
+    lambda path: ("delete", path, FILES[path].removesuffix("\n"))
+)
+additions = st.tuples(
+    st.just("append"), st.sampled_from([*FILES, NEW, "references/aaa.md"]), any_text
+)
+
+
+@given(st.lists(st.one_of(additions, deletions), max_size=5))
+def test_made_and_removed_files_keep_every_other_line_and_its_origin(
+    proposed: list[tuple[str, str, str]],
+) -> None:
+    edits = [
+        edit(path, op, text if op == "delete" else "", "" if op == "delete" else text, f"3.{n}")
+        for n, (op, path, text) in enumerate(proposed)
+    ]
+    made = apply_edits(WHOLE, edits, references=True)
+    files, lines = files_of(made.text), split_lines(made.text)
+    assert folder_text(files) == made.text
+    assert not any("file" in fault for fault in structure_faults(made.text))
+    old = split_lines(WHOLE)
+    for source, line in zip(made.sources, lines, strict=True):
+        assert source in made.applied if isinstance(source, str) else old[source] == line
+    assert len(advance(seed_lineage(WHOLE), made, 1)) == len(lines)
+    touched = {one.file for one, r in zip(edits, made.results, strict=True)
+               if r.status.value == "applied"}  # fmt: skip
+    for path, text in FILES.items():
+        assert path in touched or files[path] == text
+    assert set(files) - set(FILES) == touched - set(FILES)
+    assert all(path in touched and path.startswith("references/")
+               for path in set(FILES) - set(files))  # fmt: skip
+
+
+def test_what_may_be_made_and_removed_has_limits_and_each_refusal_a_reason() -> None:
+    def said(*edits: Edit, text: str = WHOLE) -> list[str]:
+        made = apply_edits(text, edits, references=True)
+        return [f"{r.status.value} {r.detail.split(':')[0]}".strip() for r in made.results]
+
+    for path in ("scripts/new.py", "assets/x.md", "references/../x.md", "references/x.txt",
+                 "references/.x.md", "/references/x.md", "references/UNITS.md"):  # fmt: skip
+        assert said(edit(path, "append", "", "- x")) == ["not_found new_file"]
+    assert said(edit(NEW, "delete", "- x"), edit(NEW, "append", "", "- x")) == [
+        "not_found absent",
+        "applied",
+    ]
+    many = {"SKILL.md": "x\n"} | {f"references/{n}.md": "x\n" for n in range(199)}
+    assert said(edit(NEW, "append", "", "x"), text=folder_text(many)) == ["not_found new_file"]
+    named = folder_text(FILES | {"SKILL.md": "Read references/words.md.\n"})
+    gone = edit("references/words.md", "delete", "# Words\n\n- A quid is a pound.")
+    assert said(gone, text=named) == ["protected named"]
+    unnamed = edit("SKILL.md", "replace", "Read references/words.md.", "Read all.")
+    assert said(gone, unnamed, text=named) == ["applied", "applied"]
+    alone = apply_edits("# One\n", [edit(NEW, "append", "", "- x")], references=True)
+    assert files_of(alone.text) == {"SKILL.md": "# One\n", NEW: "- x\n"}
+    assert apply_edits(WHOLE, [gone]).text.count("words.md") == 1
+
+
 def test_a_file_without_a_last_line_end_gets_one_with_what_is_added() -> None:
     made = apply_edits(WHOLE, [edit("references/units.md", "append", "", "- more", "5.0")])
     assert files_of(made.text)["references/units.md"].endswith("pence.\n- more\n")
@@ -266,6 +324,11 @@ def test_a_model_names_a_file_of_the_folder_or_is_told_which_there_are() -> None
         refused = edit_from_untrusted(told | {"file": wrong}, files)
         assert isinstance(refused, Unusable)
         assert refused.reason.startswith("no_file")
+    new = edit_from_untrusted(told | {"file": NEW}, files, references=True)
+    assert isinstance(new, Edit)
+    assert new.file == NEW
+    outside = edit_from_untrusted(told | {"file": "../x.md"}, files, references=True)
+    assert isinstance(outside, Unusable)
     elsewhere = edit_from_untrusted(told | {"path": "/etc/passwd"}, files)
     assert isinstance(elsewhere, Unusable)
     alone = edit_from_untrusted(told | {"file": "references/units.md"})

@@ -21,7 +21,17 @@ from skilltrail.sandbox.choose import why_not
 from skilltrail.sandbox.protocol import SandboxError
 from skilltrail.skill.folder import files_of, read_folder
 from tests.fault_server import FaultServer
-from tests.folder_project import FILES, RIGHT, RULE, SEED, WRONG, Says, write_project
+from tests.folder_project import (
+    FILES,
+    MAKING,
+    NAMED,
+    RIGHT,
+    RULE,
+    SEED,
+    WRONG,
+    Says,
+    write_project,
+)
 from tests.model_world import run_stages
 from tests.verify_world import told_again, verified
 
@@ -205,6 +215,88 @@ def test_a_script_whose_test_passes_changes(
     assert RIGHT in best["scripts/pence.py"]
     assert data_of(tmp_path, "candidate.built")[0]["script_tests"][0]["passed"] is True
     assert [str(fault) for fault in verified(tmp_path).faults] == []
+
+
+TRAIN: dict[str, Any] = {
+    "skill": {"seed": "skills/seeds/prices", "references": "train"},
+    "lr": 3,
+}
+MADE = {path: text for path, text in FILES.items() if path != "references/words.md"} | {
+    "SKILL.md": f"{FILES['SKILL.md']}{NAMED}\n",
+    "references/currency.md": f"{RULE}\n",
+}
+
+
+def test_references_are_made_and_removed_where_params_say_so_and_all_the_rest_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here, says = tmp_path / "here", Says(edits=MAKING)
+    here.mkdir()
+    with FaultServer(say=says) as server:
+        write_project(here, server.url, **TRAIN)
+        run_stages(here, monkeypatch)
+        asked = len(server.calls)
+        run_stages(here, monkeypatch)
+        assert len(server.calls) == asked
+    assert "a new name, `references/NAME.md`, makes that file" in says.prompts[0]
+    (built,) = data_of(here, "candidate.built")[:1]
+    assert [r["status"] for r in built["results"]] == ["applied"] * 3
+    assert (built["references"], built["faults"]) == ("train", [])
+    best = (here / "skills/best_skill.md").read_text("utf-8")
+    assert files_of(best) == MADE
+    assert [str(fault) for fault in verified(here).faults] == []
+    ref = "refs/evolution-versions/main/v1"
+    names = git(here, "ls-tree", "-r", "--name-only", ref, "skill/").splitlines()
+    assert sorted(names) == sorted(f"skill/{path}" for path in MADE)
+    monkeypatch.chdir(here)
+    blamed = told(capfd, "blame", "--file", "references/currency.md").splitlines()[-1]
+    assert blamed.startswith("v1 ")
+    assert "accepted" in told(capfd, "audit", "--file", "references/currency.md", "--line", "1")
+    diff = told(capfd, "diff", "seed", "best")
+    assert f"+++ b/references/currency.md\n@@ -0,0 +1 @@\n+{RULE}" in diff
+    assert "--- a/references/words.md" in diff
+    told(capfd, "replay", "--version", "1", "-o", str(tmp_path / "v1"))
+    assert read_folder(tmp_path / "v1") == best
+
+
+def test_adopt_writes_the_new_file_and_removes_the_one_that_went_after_showing_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    here = tmp_path / "here"
+    here.mkdir()
+    with FaultServer(say=Says(edits=MAKING)) as server:
+        write_project(here, server.url, **TRAIN)
+        run_stages(here, monkeypatch)
+    live = here / "live/prices"
+    shutil.copytree(here / "skills/seeds/prices", live)
+    (live / "references/mine.md").write_text("my own\n", encoding="utf-8")
+    git(here, "add", "live")
+    git(here, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "live")
+    monkeypatch.chdir(here)
+    told(capfd, "adopt", "live/prices", "--propose", "--branch", "proposal/x")
+    changed = git(here, "diff", "--name-status", "HEAD", "proposal/x").split()
+    assert changed[0::2] == ["M", "A", "D"]
+    assert changed[5] == "live/prices/references/words.md"
+    words = told(capfd, "adopt", "live/prices", "--yes", "--risky")
+    assert "-- A quid is a pound." in words
+    assert not (live / "references/words.md").exists()
+    assert (live / "references/currency.md").read_text("utf-8") == f"{RULE}\n"
+    assert (live / "references/mine.md").read_text("utf-8") == "my own\n"
+
+
+def test_a_log_that_says_another_thing_of_made_references_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultServer(say=Says(edits=MAKING)) as server:
+        write_project(tmp_path, server.url, **TRAIN)
+        run_stages(tmp_path, monkeypatch)
+    events = read_log(tmp_path / "skills/events.jsonl")
+    at = next(n for n, event in enumerate(events) if "references" in event.data)
+    forged = told_again(events, at, lambda data: data.pop("references"))
+    lines = b"".join(event.line + b"\n" for event in forged)
+    (tmp_path / "skills/events.jsonl").write_bytes(lines)
+    faults = [str(fault) for fault in verified(tmp_path).faults]
+    assert any("results" in fault for fault in faults)
 
 
 def test_scripts_stay_where_they_may_not_change_and_large_files_are_no_candidate(

@@ -28,21 +28,30 @@ Risk = tuple[str, RiskyLine]  # the file's name, "" for the skill's first
 
 @dataclass(frozen=True)
 class Change:
-    """A file of the skill that differs from the live one; `name` is its path in the skill."""
+    """A file of the skill that differs from the live one.
+
+    Attributes:
+        name: its path in the skill.
+        text: as it is to be; None = training has removed it.
+    """
 
     name: str
     path: Path
     live: str
-    text: str
+    text: str | None
+
+    @property
+    def new(self) -> str:
+        return "" if self.text is None else self.text
 
     @property
     def diff(self) -> str:
-        return unified_diff(self.live, self.text, self.name)
+        return unified_diff(self.live, self.new, self.name)
 
     @property
     def risks(self) -> list[Risk]:
         """Each risky new line, with the file's name where it is not the first file."""
-        lines = risky_lines(self.text, self.live)
+        lines = risky_lines(self.new, self.live)
         return [("" if self.name == self.path.name else self.name, line) for line in lines]
 
 
@@ -114,11 +123,12 @@ def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message:
     return git.resolve(ref)
 
 
-def _contents(root: Path, changes: Sequence[Change]) -> Iterator[tuple[str, bytes]]:
-    """Yield path from the repository's root and new content."""
+def _contents(root: Path, changes: Sequence[Change]) -> Iterator[tuple[str, bytes | None]]:
+    """Yield path from the repository's root and new content, None where it goes."""
     for one in changes:
         path = one.path.parent.resolve() / one.path.name
         if not path.is_relative_to(root):
             remedy = "Name a live skill inside it, or leave --branch out"
             raise UsageError(f"{one.path}", f"outside of the repository {root}", remedy)
-        yield path.relative_to(root).as_posix(), one.text.encode()
+        text = None if one.text is None else one.text.encode()
+        yield path.relative_to(root).as_posix(), text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def propose(place: Place, told: Told, branch: str | None, adopt: Path | None) ->
     head = _head(git)
     name = branch if branch is not None else PREFIX + (told.run or "run")
     git.run("check-ref-format", "--branch", name)
-    contents = dict(_run_files(place.workspace, git.prefix))
+    contents: dict[str, bytes | None] = dict(_run_files(place.workspace, git.prefix))
     if adopt is not None:
         contents.update(_adopted(place.workspace, git, adopt))
     files = [path for path, data in contents.items() if _committed(git, head, path) != data]
@@ -86,8 +86,9 @@ def _run_files(workspace: Path, prefix: str) -> Iterator[tuple[str, bytes]]:
                 yield prefix + file.relative_to(workspace).as_posix(), file.read_bytes()
 
 
-def _adopted(workspace: Path, git: Git, target: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield path from the repository's root and new text of the live files that change."""
+def _adopted(workspace: Path, git: Git, target: Path) -> Iterator[tuple[str, bytes | None]]:
+    """Yield path from the repository's root and new text of the live files that change, None
+    of those that go."""
     from skilltrail.cli.commands.deliver.adopt import changes_of
     from skilltrail.history.ask.sources import Project, find_skill
 
@@ -99,7 +100,7 @@ def _adopted(workspace: Path, git: Git, target: Path) -> Iterator[tuple[str, byt
         except ValueError as error:
             found = f"lies outside of {root}"
             raise UsageError(f"--adopt {target}", found, "Name another") from error
-        yield name, one.text.encode()
+        yield name, None if one.text is None else one.text.encode()
 
 
 def _committed(git: Git, commit: str, path: str) -> bytes | None:
@@ -109,7 +110,9 @@ def _committed(git: Git, commit: str, path: str) -> bytes | None:
         return None
 
 
-def _same(git: Git, tip: str, head: str, files: list[str], contents: dict[str, bytes]) -> bool:
+def _same(
+    git: Git, tip: str, head: str, files: list[str], contents: Mapping[str, bytes | None]
+) -> bool:
     """Return whether a branch is what would be made: HEAD and these files, nothing else."""
     changed = git.run("diff-tree", "-r", "--name-only", "-z", head, tip).decode()
     same_files = set(filter(None, changed.split("\0"))) == set(files)

@@ -188,6 +188,7 @@ def view_of(
         update_mode=run.params.update_mode,
         frozen=run.params.skill.frozen,
         scripts=run.params.skill.scripts,
+        references=run.params.skill.makes_references,
         earlier=state.earlier,
         batches=step.batches,
     )

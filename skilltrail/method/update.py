@@ -78,10 +78,11 @@ async def make_candidate(
     Args:
         merged: the patch that `edits` were selected from; None when only notes are new.
     """
-    mode, reply, rule = view.update_mode, None, REWRITE
+    mode, reply, rule, makes = view.update_mode, None, REWRITE, False
     build: Build = partial(apply_edits, state.skill, ())
     if mode == "patch":
-        build, rule = partial(apply_edits, state.skill, edits), APPLY
+        makes = makes_references(run, state.skill, edits)
+        build, rule = partial(apply_edits, state.skill, edits, references=makes), APPLY
     elif mode == "full_rewrite_minibatch" and edits:
         build = partial(rewrite, state.skill, edits[0].content, edits[0].id)
     elif mode == "rewrite_from_suggestions" and edits:
@@ -95,8 +96,8 @@ async def make_candidate(
             build = partial(rewrite, state.skill, answer.value, own)
     candidate, more = with_frontmatter(run, build)
     if mode == "patch":
-        candidate, tested = await with_scripts(run, candidate, edits)
-        more |= tested
+        candidate, tested = await with_scripts(run, candidate, edits, references=makes)
+        more |= tested | ({"references": "train"} if makes else {})
     if notes is not None:
         noted = apply_edits(candidate.text, [notes], owner=notes.target)
         candidate = composed(candidate, noted)
@@ -114,8 +115,16 @@ async def make_candidate(
     )
 
 
+def makes_references(run: Run, skill: str, edits: Sequence[Edit]) -> bool:
+    """Return whether `skill.references` lets these edits do what they else could not."""
+    if not run.params.skill.makes_references:
+        return False
+    apply = partial(apply_edits, skill, edits, frozen=run.params.skill.frozen)
+    return apply(references=True) != apply(references=False)
+
+
 async def with_scripts(
-    run: Run, candidate: Candidate, edits: Sequence[Edit]
+    run: Run, candidate: Candidate, edits: Sequence[Edit], *, references: bool = False
 ) -> tuple[Candidate, dict[str, Any]]:
     """Return the candidate as `skill.scripts` has it, and what the event says of scripts.
 
@@ -125,7 +134,8 @@ async def with_scripts(
     if not run.params.skill.scripts or not any(is_script(edit.file) for edit in edits):
         return candidate, {}
     frozen = run.params.skill.frozen
-    candidate = apply_edits(candidate.parent, edits, frozen=frozen, scripts=None)
+    apply = partial(apply_edits, candidate.parent, edits, frozen=frozen, references=references)
+    candidate = apply(scripts=None)
     files, rows = files_of(candidate.text), []
     for test in wanted_tests(candidate):
 
@@ -138,7 +148,7 @@ async def with_scripts(
         rows.append({"test": test, "passed": passed, "exit": ran["exit"], "key": key})
     refusal = refused_by(rows)
     if refusal is not None:
-        candidate = apply_edits(candidate.parent, edits, frozen=frozen, scripts=refusal)
+        candidate = apply(scripts=refusal)
     return candidate, {"scripts": "train"} | ({"script_tests": rows} if rows else {})
 
 
@@ -231,14 +241,14 @@ def _too_long(run: Run, candidate: Candidate) -> tuple[str, ...]:
 
 
 def _file_faults(candidate: Candidate, most: int) -> tuple[str, ...]:
-    before = files_of(candidate.parent)
-    if not most or len(before) == 1:
+    before, after = files_of(candidate.parent), files_of(candidate.text)
+    if not most or len(before.keys() | after.keys()) == 1:
         return ()
-    changed = [(p, t) for p, t in files_of(candidate.text).items() if t != before[p]]
+    changed = [(p, t, before.get(p, "")) for p, t in after.items() if t != before.get(p, "")]
     return tuple(
         too_long(size, most, path)
-        for path, text in changed
-        if (size := count_tokens(text)) > most and size >= count_tokens(before[path])
+        for path, text, was in changed
+        if (size := count_tokens(text)) > most and size >= count_tokens(was)
     )
 
 

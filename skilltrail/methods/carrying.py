@@ -18,12 +18,15 @@ from skilltrail.skill.folder import files_of
 
 def changes(ancestor: str, descendant: str, onto: str, said: str) -> list[Edit]:
     """Return the edits of `onto` that do what `descendant` did to `ancestor`; `said` is why."""
-    before, after = files_of(ancestor), files_of(descendant)
+    before, after, there = files_of(ancestor), files_of(descendant), files_of(onto)
     return [
         replace(edit, file=path)
-        for path, text in files_of(onto).items()
+        for path in {**there, **after}
         for edit in _changes(
-            split_lines(before[path]), split_lines(after[path]), split_lines(text), said
+            split_lines(before.get(path, "")),
+            split_lines(after.get(path, "")),
+            split_lines(there.get(path, "")),
+            said,
         )
     ]
 

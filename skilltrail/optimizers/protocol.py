@@ -83,6 +83,7 @@ class StepView:
         update_mode: patch, rewrite_from_suggestions or full_rewrite_minibatch.
         frozen: True when no edit may change the document's frontmatter.
         scripts: True when edits may change scripts of a skill folder.
+        references: True when edits may make and remove references of a skill folder.
         batches: item ids of each batch of the step, in order.
     """
 
@@ -100,6 +101,7 @@ class StepView:
     update_mode: str = "patch"
     frozen: bool = True
     scripts: bool = False
+    references: bool = False
     earlier: Mapping[str, Observation] = field(default_factory=dict)
     batches: tuple[tuple[str, ...], ...] = ()
 

@@ -28,6 +28,12 @@ class Skill:
         "Whether edits may change scripts of a folder; their tests run first.",
         idle=False,
     )
+    references: str = knob(
+        "frozen",
+        "Whether edits may make and remove references of a folder.",
+        choices=("frozen", "train"),
+        idle="frozen",
+    )
     sandbox: str = operational(
         "bubblewrap",
         "What the tests of scripts run in; none = as you, without isolation.",
@@ -36,6 +42,10 @@ class Skill:
     max_file_tokens: int = knob(
         0, "Hard limit of each file of a folder; 0 = none.", low=0, idle=0
     )
+
+    @property
+    def makes_references(self) -> bool:
+        return self.references == "train"
 
     @property
     def frozen(self) -> bool:

@@ -11,11 +11,11 @@ from typing import Any
 
 from skilltrail.core.canon import digest
 from skilltrail.sandbox.protocol import Job, Limits, Sandbox
-from skilltrail.skill.apply import Refusal
 from skilltrail.skill.candidate import Candidate
 from skilltrail.skill.edit import EditStatus
 from skilltrail.skill.fence import clip
 from skilltrail.skill.folder import files_of, is_script, test_of
+from skilltrail.skill.folder_edits import Refusal
 
 TAG = "script_test/1"
 LIMITS = Limits(wall_s=60.0, cpu_s=60, memory_mb=1024)
@@ -61,7 +61,9 @@ async def run_test(sandbox: Sandbox, files: Mapping[str, str], test: str) -> dic
 def wanted_tests(candidate: Candidate) -> list[str]:
     """Return the tests of the scripts that a candidate changes, in order."""
     before, after = files_of(candidate.parent), files_of(candidate.text)
-    return [test_of(path) for path in after if is_script(path) and after[path] != before[path]]
+    return [
+        test_of(path) for path in after if is_script(path) and after[path] != before.get(path)
+    ]
 
 
 def refused_by(tests: Sequence[Mapping[str, Any]]) -> Refusal | None:

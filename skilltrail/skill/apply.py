@@ -10,20 +10,20 @@ Departures from SkillOpt: no fuzzy or first-of-many match, no append in place of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from skilltrail.skill.candidate import Candidate, Splice, build, joined
 from skilltrail.skill.document import Document, frontmatter_text, marker, parse, plain
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
-from skilltrail.skill.folder import (
-    MAIN,
-    files_of,
-    is_markdown,
-    is_script,
-    is_test,
-    script_fault,
-    test_of,
+from skilltrail.skill.folder import MAIN, files_of, is_markdown, script_fault
+from skilltrail.skill.folder_edits import (
+    FROZEN,
+    Refusal,
+    is_emptied,
+    keep_named,
+    refusal_of,
+    without_script,
 )
 from skilltrail.skill.guards import check_frozen
 from skilltrail.skill.markdown import (
@@ -44,9 +44,6 @@ TAG = "apply/1"
 
 _CRLF_NOTE = "the document's CR LF line ends are written as LF"
 
-Refusal = tuple[EditStatus, str]  # the detail is "code: sentence"
-FROZEN = (EditStatus.PROTECTED, "scripts: they are frozen (`skill.scripts` in params.yaml)")
-
 # An edit by its name, and one that was resolved: its name and its change.
 Named = tuple[str, Edit | Unusable]
 Resolved = tuple[str, Change]
@@ -59,6 +56,7 @@ def apply_edits(
     *,
     frozen: bool = False,
     scripts: Refusal | None = FROZEN,
+    references: bool = False,
 ) -> Candidate:
     """Return the candidate that `edits` make of `parent`.
 
@@ -66,7 +64,9 @@ def apply_edits(
     that these edits may write (`write_region`); without any other applied edit the text
     outside that region stays byte for byte. When nothing applies the text is the parent's.
     `frozen`: no edit may change the frontmatter, or make one. `scripts`: why no edit may
-    change a script of a skill folder; None = it may.
+    change a script of a skill folder; None = it may. `references`: an edit may name a new
+    file, `references/NAME.md`, and one that edits leave without text is removed, where no
+    other file still names it.
 
     Each file of a folder is edited by itself; a script whose syntax an edit breaks stays.
 
@@ -85,39 +85,20 @@ def apply_edits(
     results: dict[str, EditResult] = {}
     made: dict[str, Candidate] = {}
     for path, named in by_file.items():
-        refusal = _refusal(path, texts, scripts)
+        refusal = refusal_of(path, texts, scripts, references=references)
         if refusal is not None:
             results |= {name: EditResult(name, *refusal) for name, _ in named}
             continue
-        document = (parse if is_markdown(path) else plain)(texts[path])
+        document = (parse if is_markdown(path) else plain)(texts.get(path, ""))
         one = _apply(document, named, owner, frozen=frozen)
         fault = script_fault(path, one.text) if one.changed else None
-        if fault is None:
+        if fault is None and (one.changed or path in texts):
             made[path] = one
-        results |= {r.edit: _without_script(r, fault) for r in one.results}
-    return joined(parent, made, [results[name] for name in names])
-
-
-def _refusal(
-    path: str, texts: Mapping[str, str], scripts: Refusal | None
-) -> tuple[EditStatus, tuple[int, ...], str] | None:
-    """Return why no edit may change the file of a folder, None = it may."""
-    if path not in texts:
-        return EditStatus.NOT_FOUND, (), f"no_file: files of the skill: {', '.join(texts)}"
-    if is_test(path):
-        return EditStatus.PROTECTED, (), "test: what judges a script is not changed with it"
-    if is_script(path) and scripts is not None:
-        return scripts[0], (), scripts[1]
-    if is_script(path) and test_of(path) not in texts:
-        return EditStatus.PROTECTED, (), f"no_test: there is no {test_of(path)}"
-    return None
-
-
-def _without_script(result: EditResult, fault: str | None) -> EditResult:
-    """Return the result of an edit of a file that has a fault, and so stays as it was."""
-    if fault is None or result.status is not EditStatus.APPLIED:
-        return result
-    return replace(result, status=EditStatus.INVALID, detail=f"syntax: {fault}")
+        results |= {r.edit: without_script(r, fault) for r in one.results}
+    if references:
+        results |= keep_named(texts, made)
+    emptied = {path for path in made if references and is_emptied(path, made[path])}
+    return joined(parent, made, [results[name] for name in names], emptied)
 
 
 def _apply(

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from skilltrail.skill.document import (
     Document,
@@ -23,7 +24,7 @@ from skilltrail.skill.document import (
     unified_diff,
 )
 from skilltrail.skill.edit import EditResult, EditStatus
-from skilltrail.skill.folder import folder_text, main_text, parts_of
+from skilltrail.skill.folder import MAIN, Part, folder_text, gap, main_text, parts_of
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.structure import structure_faults
 
@@ -120,29 +121,39 @@ def composed(first: Candidate, second: Candidate) -> Candidate:
 
 
 def joined(
-    parent: str, made: Mapping[str, Candidate], results: Sequence[EditResult]
+    parent: str,
+    made: Mapping[str, Candidate],
+    results: Sequence[EditResult],
+    removed: Collection[str] = (),
 ) -> Candidate:
     """Return the candidate of a folder of which some files were `made` anew, by path.
 
+    A made file that the parent does not have is new; those `removed` are among the made ones.
     `results` are those of all edits, in the order they were proposed.
     """
-    parts = parts_of(parent)
-    files = {part.path: part.text for part in parts}
-    text = folder_text(files | {path: one.text for path, one in made.items()})
+    before = parts_of(parent)
+    parts = {part.path: part for part in before}
+    texts = {path: part.text for path, part in parts.items()}
+    texts |= {path: one.text for path, one in made.items()}
+    gaps = {after.path: gap(one.text) for one, after in pairwise(before)}
     sources: list[Source] = []
-    old_end, new_end, author = 0, True, ""
-    for at, part in enumerate(parts):
-        if at:  # the blank line is there where the file before ends with a line end
-            blank = range(old_end, part.start - 1)
-            sources += ([*blank] if blank else [author]) if new_end else []
-            sources.append(part.start - 1)
-        one = made.get(part.path)
-        lines = len(split_lines(part.text))
-        own = range(lines) if one is None else one.sources
-        sources += [s + part.start if isinstance(s, int) else s for s in own]
-        now = part.text if one is None else one.text
-        old_end, new_end = part.start + lines, not now or now.endswith("\n")
-        author = one.applied[-1] if one is not None and one.applied else author
+    ended, author = True, ""  # whether what stands so far ends with a line end, and who wrote
+    for path in [MAIN, *sorted(texts.keys() - {MAIN})]:
+        part, one = parts.get(path), made.get(path)
+        wrote = one.applied[-1] if one is not None and one.applied else ""
+        if path in removed:
+            author = wrote
+            continue
+        if path != MAIN:  # the line that names it, and a blank one after a whole line
+            if ended:
+                sources.append(_blank_above(part, gaps, author, wrote))
+            sources.append(wrote if part is None else part.start - 1)
+        start = 0 if part is None else part.start
+        own = range(len(split_lines(texts[path]))) if one is None else one.sources
+        sources += [s + start if isinstance(s, int) else s for s in own]
+        ended = not texts[path] or texts[path].endswith("\n")
+        author = wrote or author
+    text = folder_text({path: one for path, one in texts.items() if path not in removed})
     old = split_lines(parent)
     added = sum(isinstance(source, str) for source in sources)
     return Candidate(
@@ -155,6 +166,14 @@ def joined(
         frozenset(name for one in made.values() for name in one.owned),
         any(one.held for one in made.values()),
     )
+
+
+def _blank_above(part: Part | None, gaps: Mapping[str, int], author: str, wrote: str) -> Source:
+    """Return the source of the blank line above the line that names a file: the parent's own,
+    else the edit that made the file, or that let the text before end with a whole line."""
+    if part is None:
+        return wrote
+    return part.start - 2 if gaps[part.path] == 2 else author
 
 
 def _region_texts(text: str) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
@@ -92,14 +92,14 @@ def place_of(text: str, line: int) -> tuple[str, int]:
     The lines between two files belong to the one they name, as its line 0.
     """
     for before, after in zip(parts_of(text), (*parts_of(text)[1:], None), strict=True):
-        if after is None or line <= after.start - _gap(before.text):
+        if after is None or line <= after.start - gap(before.text):
             return before.path, max(line - before.start, 0)
         if line <= after.start:
             return after.path, 0
     raise ValueError(f"line {line}")
 
 
-def _gap(before: str) -> int:
+def gap(before: str) -> int:
     """Return how many lines stand between a file of text `before` and the next one."""
     return 2 if not before or before.endswith("\n") else 1
 
@@ -111,6 +111,10 @@ def named_in(told: str, text: str) -> list[str]:
 
 def is_script(path: str) -> bool:
     return path.startswith("scripts/")
+
+
+def is_reference(path: str) -> bool:
+    return path.startswith("references/")
 
 
 def is_markdown(path: str) -> bool:
@@ -165,6 +169,16 @@ def _fits(path: str) -> bool:
         and all(name.strip(". ") and not name.startswith(".") for name in names)
         and len(path.encode()) <= 200
     )
+
+
+def new_file_fault(path: str, known: Iterable[str]) -> str | None:
+    """Return why no edit may add `path` to a folder of the files `known`; None = it may."""
+    names = {one.casefold() for one in known}
+    if not (is_reference(path) and is_markdown(path) and _fits(path)):
+        return "new_file: a new file is called references/NAME.md"
+    if path.casefold() in names:
+        return "new_file: a file of that name in other case is there"
+    return f"new_file: over {_MOST_FILES} files" if len(names) >= _MOST_FILES else None
 
 
 def read_folder(folder: Path) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from skilltrail.core.canon import clean
 from skilltrail.skill.edit import OPS, Edit
-from skilltrail.skill.folder import MAIN
+from skilltrail.skill.folder import MAIN, new_file_fault
 from skilltrail.skill.markdown import holds_text
 
 # What a proposer may ask for; `write_region` is left to the owners of the regions.
@@ -40,10 +40,13 @@ class Unusable:
     target: str = ""
 
 
-def edit_from_untrusted(value: object, files: Sequence[str] = ()) -> Edit | Unusable:
+def edit_from_untrusted(
+    value: object, files: Sequence[str] = (), *, references: bool = False
+) -> Edit | Unusable:
     """Return the edit that a JSON value describes, or why it describes none.
 
     `files` are those of a skill folder, one of which `file` may name; () = there is none.
+    `references`: it may name a new one, too.
 
     A list of strings as content becomes list items. Claimed support is not read (it is the
     number of items behind an edit); an unknown kind counts as `rule`, the strictest one.
@@ -51,7 +54,7 @@ def edit_from_untrusted(value: object, files: Sequence[str] = ()) -> Edit | Unus
     if not isinstance(value, Mapping):
         return Unusable(f"not_an_object: an edit is a JSON object, found {_type(value)}")
     try:
-        return _edit(value, files)
+        return _edit(value, files, references=references)
     except _Unreadable as error:
         return Unusable(str(error), op=_said(value, "op"), target=_said(value, "target"))
 
@@ -70,10 +73,11 @@ class _Unreadable(Exception):
     """Why a JSON object is no edit."""
 
 
-def _edit(value: Mapping[Any, Any], files: Sequence[str]) -> Edit:
+def _edit(value: Mapping[Any, Any], files: Sequence[str], *, references: bool) -> Edit:
     file = value.get("file") if files else None
-    if file is not None and file not in files:
-        said = ", ".join(files)
+    new = references and isinstance(file, str) and new_file_fault(file, files) is None
+    if file is not None and file not in files and not new:
+        said = ", ".join(files) + (", or a new references/NAME.md" if references else "")
         raise _Unreadable(f"no_file: `file` is one of {said}; found {_said(value, 'file')!r}")
     keys = [key for key in value if value[key] is not None and _names_a_file(key)]
     named = next((key for key in keys if file is None or key != "file"), None)

@@ -14,7 +14,7 @@ def commit_stream(
     ref: str,
     head: str,
     message: str,
-    files: Mapping[str, bytes],
+    files: Mapping[str, bytes | None],
     *,
     author: bytes,
     committer: bytes,
@@ -22,7 +22,7 @@ def commit_stream(
     """Yield the stream of one commit on `head`; a file that is executable there stays so.
 
     Args:
-        files: path from the repository's root -> content.
+        files: path from the repository's root -> content; None = it is removed.
         author, committer: as git writes them, name, address, seconds and zone.
     """
     yield f"commit {ref}\n".encode()
@@ -30,6 +30,9 @@ def commit_stream(
     yield data_block(message.encode())
     yield f"from {head}\n".encode()
     for path, content in files.items():
+        if content is None:
+            yield b"D %b\n" % _quoted(path)
+            continue
         row = git.run("ls-tree", head, "--", f":(top,literal){path}")
         mode = b"100755" if row.startswith(b"100755") else b"100644"
         yield b"M %b inline %b\n" % (mode, _quoted(path)) + data_block(content)

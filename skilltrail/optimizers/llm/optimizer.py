@@ -61,7 +61,14 @@ class LlmOptimizer:
 
     def _ground(self, view: StepView) -> Ground:
         screen = Screen.of_step(view, self._agent)
-        return Ground(view.skill, view.max_skill_tokens, screen, view.frozen, view.scripts)
+        return Ground(
+            view.skill,
+            view.max_skill_tokens,
+            screen,
+            view.frozen,
+            view.scripts,
+            view.references,
+        )
 
     async def reflect(self, view: StepView) -> Answer:
         return await reflecting.reflect(self._asker, view, self._ground(view), self._types)

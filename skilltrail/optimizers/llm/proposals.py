@@ -15,10 +15,11 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.shown.past import describe
 from skilltrail.optimizers.screen import Screen
-from skilltrail.skill.apply import FROZEN, apply_edits
+from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.document import parse
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.folder import files_of, is_folder
+from skilltrail.skill.folder_edits import FROZEN
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.untrusted import Unusable, edit_from_untrusted
 
@@ -30,18 +31,21 @@ _EXAMPLES = "example"
 @dataclass(frozen=True)
 class Ground:
     """What proposals are held against: the document, its size limit, the screen, whether its
-    frontmatter is frozen, and whether scripts of a folder may change."""
+    frontmatter is frozen, and of a folder: whether scripts may change, and references be made
+    and removed."""
 
     skill: str
     max_tokens: int | None
     screen: Screen
     frozen: bool = True
     scripts: bool = False
+    references: bool = False
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The files of a skill folder; () for a skill of one file."""
-        return tuple(files_of(self.skill)) if is_folder(self.skill) else ()
+        """The files of a skill folder; () for a skill of one file that stays one."""
+        folder = self.references or is_folder(self.skill)
+        return tuple(files_of(self.skill)) if folder else ()
 
 
 @dataclass
@@ -59,7 +63,7 @@ def sort_edits(parts: Sequence[Any], ground: Ground) -> Sorted:
     for number, part in enumerate(parts):
         if part is None:
             continue
-        edit = edit_from_untrusted(part, ground.files)
+        edit = edit_from_untrusted(part, ground.files, references=ground.references)
         if isinstance(edit, Unusable):
             found.faults.append(f"edits[{number}]: {edit.reason}")
         else:
@@ -128,7 +132,9 @@ def _sort(name: str, edit: Edit, ground: Ground, found: Sorted) -> None:
         return
     scripts = None if ground.scripts else FROZEN
     one = [replace(edit, id="")]
-    candidate = apply_edits(ground.skill, one, frozen=ground.frozen, scripts=scripts)
+    candidate = apply_edits(
+        ground.skill, one, frozen=ground.frozen, scripts=scripts, references=ground.references
+    )
     result = candidate.results[0]
     problem = f"{said}: {result.status.value}: {result.detail}"
     if result.status is EditStatus.NOOP:

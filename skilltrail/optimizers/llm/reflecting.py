@@ -216,7 +216,10 @@ def _narrowed(analyst: _Analyst, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def narrow_file(edit: dict[str, Any], ground: Ground) -> None:
-    """Let the form of an edit name one of the files that may change, in a skill folder."""
+    """Let the form of an edit name one of the files that may change, in a skill folder; where
+    it may make one, any name fits the form."""
+    if ground.files and ground.references:
+        return
     if ground.files:
         edit["properties"]["file"]["enum"] = editable(ground.skill, scripts=ground.scripts)
     else:

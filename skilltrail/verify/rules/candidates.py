@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -108,17 +108,18 @@ def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
 
 def _applied(event: Event, parent: str, edits: Sequence[Edit]) -> Candidate:
     """Return the candidate of edits; those of scripts as the runs of their tests had it."""
-    frozen = _frozen(event)
+    references = event.data.get("references") == "train"
+    apply = partial(apply_edits, parent, edits, frozen=_frozen(event), references=references)
     if event.data.get("scripts") != "train":
-        return apply_edits(parent, edits, frozen=frozen)
-    candidate = apply_edits(parent, edits, frozen=frozen, scripts=None)
+        return apply()
+    candidate = apply(scripts=None)
     tests = event.data.get("script_tests", ())
     if [one["test"] for one in tests] != wanted_tests(candidate):
         return candidate  # its tests are not those that it needs, which `_tests` tells
     refusal = refused_by(tests)
     if refusal is None:
         return candidate
-    return apply_edits(parent, edits, frozen=frozen, scripts=refusal)
+    return apply(scripts=refusal)
 
 
 def _check_tests(event: Event, state: RunState) -> Iterator[Fault]:
@@ -126,7 +127,11 @@ def _check_tests(event: Event, state: RunState) -> Iterator[Fault]:
     known = _edits_of(tuple(state.patches.values()))
     edits = [known[r["edit"]] for r in event.data["results"] if r["edit"] in known]
     plain = [edit for edit in edits if edit.op != "write_region"]
-    candidate = apply_edits(state.parent, plain, frozen=_frozen(event), scripts=None)
+    references = event.data.get("references") == "train"
+    frozen = _frozen(event)
+    candidate = apply_edits(
+        state.parent, plain, frozen=frozen, scripts=None, references=references
+    )
     files = files_of(candidate.text)
     right = [(test, test_key(files, test)) for test in wanted_tests(candidate)]
     found = [(one["test"], one["key"]) for one in event.data.get("script_tests", ())]

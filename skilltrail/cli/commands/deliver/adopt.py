@@ -85,14 +85,21 @@ def adopt(
 
 def _write(changes: Sequence[Change]) -> None:
     for one in changes:
-        write_atomic(one.path, one.text)
-        say(f"wrote {one.path}")
+        if one.text is None:
+            one.path.unlink()
+            say(f"removed {one.path}")
+        else:
+            write_atomic(one.path, one.text)
+            say(f"wrote {one.path}")
 
 
 def changes_of(
     found: Skill, path: Path, name: str | None, description: str | None
 ) -> list[Change]:
-    """Return the files that adopting changes, the skill's first; files beside them stay."""
+    """Return the files that adopting changes, the skill's first; files beside them stay.
+
+    One that an earlier version of the run has, and the skill has not, goes.
+    """
     rest = list(files_of(found.text))[1:]
     if rest and path.name != SKILL_MD:
         raise UsageError(f"{path}", "the skill is a folder", "Name a folder")
@@ -101,7 +108,20 @@ def changes_of(
     for inner in rest:
         there = path.parent / inner
         changes.append(Change(inner, there, live_text(there), files_of(found.text)[inner]))
+    for inner in _removed(found):
+        there = path.parent / inner
+        if there.is_file():
+            changes.append(Change(inner, there, live_text(there), None))
     return [one for one in changes if one.live != one.text]
+
+
+def _removed(found: Skill) -> list[str]:
+    """Return the files of earlier versions that a run's skill no longer has."""
+    if found.story is None or found.version is None:
+        return []
+    earlier = found.story.versions[: found.version]
+    had = {path for version in earlier for path in files_of(version.text)}
+    return sorted(had - files_of(found.text).keys())
 
 
 def write_proposal(
@@ -118,7 +138,8 @@ def write_proposal(
     if branch is not None:
         commit = put_on_branch(here.workspace, branch, changes, text.removeprefix("# "))
         say(f"branch {branch} holds it as {commit[:10]}; HEAD is where it was")
-    texts = {one.name: one.text for one in changes} | {"proposal.md": text}
+    texts = {one.name: one.text for one in changes if one.text is not None}
+    texts |= {"proposal.md": text}
     texts[f"{path.name}.diff"] = "".join(one.diff for one in changes)
     risks = (risk for one in changes for risk in one.risks)
     texts[f"{path.name}.risks.txt"] = "".join(map(told, risks))

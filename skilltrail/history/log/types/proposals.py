@@ -173,6 +173,13 @@ class CandidateBuilt(Part, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    references: (
+        Annotated[
+            Literal["train"],
+            says("`skill.references`, only where edits could make or remove a file by it"),
+        ]
+        | None
+    ) = None
     scripts: (
         Annotated[Literal["train"], says("`skill.scripts`, only where it let an edit through")]
         | None

@@ -16,15 +16,22 @@ from skilltrail.skill.folder import MAIN, Part, is_folder, is_script, is_test, p
 
 
 def with_folder(
-    skill: str, fenced_skill: str, seen: Iterable[Observation], *, scripts: bool
+    skill: str,
+    fenced_skill: str,
+    seen: Iterable[Observation],
+    *,
+    scripts: bool,
+    references: bool = False,
 ) -> str:
     """Return the fenced text of a skill, that of a folder behind a table of its files."""
-    if not is_folder(skill):
+    if not (references or is_folder(skill)):
         return fenced_skill
     opened = [one.trajectory.extra.get("opened") for one in seen]
     rows = [_row(part, opened, scripts=scripts) for part in parts_of(skill)]
     table = "\n".join(["| file | tokens | may change | opened |", "|---|---|---|---|", *rows])
-    return f"{Prompts().text('_folder', {'files': table})}\n\n{fenced_skill}"
+    making = Prompts().text("_references" if references else "_no_references")
+    values = {"files": table, "making": making}
+    return f"{Prompts().text('_folder', values)}\n\n{fenced_skill}"
 
 
 def editable(skill: str, *, scripts: bool) -> list[str]:

@@ -42,7 +42,9 @@ def step_state(view: StepView, options: LlmOptions, stage: str) -> dict[str, str
         "budget": "no cap" if view.budget is None else str(view.budget),
         "size": size_of(view.skill, view.max_skill_tokens),
         **told,
-        "skill": with_folder(view.skill, told["skill"], seen, scripts=view.scripts),
+        "skill": with_folder(
+            view.skill, told["skill"], seen, scripts=view.scripts, references=view.references
+        ),
     }
 
 
