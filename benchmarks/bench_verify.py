@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,11 @@ def write(
     data.mkdir()
     for split, n in (("train", train), ("selection", selection), ("test", test)):
         rows = [
-            {"id": f"{split}-{i}", "question": f"{split}: {i} plus 7?", "answers": [str(i + 7)]}
+            {
+                "id": f"{split}-{i}",
+                "question": f"{words(i)} {split}: {i} plus 7?",
+                "answers": [str(i + 7)],
+            }
             for i in range(n)
         ]
         (data / f"{split}.jsonl").write_text(
@@ -100,6 +105,12 @@ def write(
         YAML().dump(asked, file)
     git(folder, "add", ".")
     git(folder, "-c", "user.name=t", "-c", "user.email=t@t.invalid", "commit", "-qm", "begin")
+
+
+def words(number: int) -> str:
+    """Return four of a thousand words, other ones for each number."""
+    digest = sha256(str(number).encode()).digest()
+    return " ".join(f"w{int.from_bytes(digest[at : at + 2], 'big') % 1000}" for at in range(4))
 
 
 def git(folder: Path, *args: str) -> None:
