@@ -588,6 +588,59 @@ def test_proposed_items_are_reviewed_on_the_page(tmp_path: Path) -> None:
     assert json.loads(body)["folders"][0]["left"] == []
 
 
+def test_an_edited_proposal_keeps_no_key_and_nothing_that_nobody_sees(tmp_path: Path) -> None:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    place = proposals(tmp_path)
+    key = "sk-" + "abcdefghij0123456789" * 2
+    told = {"folder": "data/sessions", "id": "session:1", "accepted": True,
+            "question": "Wh\u200bat\U000e0041 is it?", "answer": f"Use {key}."}  # fmt: skip
+    app = guard(tmp_path)
+    assert ask(app, "/api/review", CHANGE, "POST", json.dumps(told).encode())[0] == 200
+    text = (place / "items.jsonl").read_text("utf-8")
+    assert json.loads(text)["question"] == "What is it?"
+    assert key not in text
+    blank = told | {"id": "session:2", "answer": "\u200b\U000e0041"}
+    assert ask(app, "/api/review", CHANGE, "POST", json.dumps(blank).encode())[0] == 400
+
+
+def test_a_damaged_folder_of_proposals_is_told_and_hides_no_other(tmp_path: Path) -> None:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    proposals(tmp_path)
+    for name, text in {
+        "none": "{",
+        "bare": '{"id":"x"}',
+        "empty": '{"id":"x","question":"q","answers":[]}',
+    }.items():
+        (tmp_path / "data" / name).mkdir()
+        (tmp_path / "data" / name / "proposed.jsonl").write_text(text + "\n", "utf-8")
+    status, _, body = ask(guard(tmp_path), "/api/proposals", OWN)
+    found = {one["folder"]: one for one in json.loads(body)["folders"]}
+    assert status == 200
+    assert len(found["data/sessions"]["left"]) == 2
+    assert all(found[f"data/{name}"]["fault"] for name in ("none", "bare", "empty"))
+
+
+def test_a_link_to_proposals_elsewhere_is_neither_shown_nor_written_to(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "here", tmp_path / "there"
+    (workspace / "data/one").mkdir(parents=True)
+    (workspace / "dvc.yaml").write_text("stages: {}\n")
+    place = proposals(outside)
+    (workspace / "data/linked").symlink_to(place)
+    (workspace / "data/one/proposed.jsonl").symlink_to(place / "proposed.jsonl")
+    app = guard(workspace)
+    assert json.loads(ask(app, "/api/proposals", OWN)[2])["folders"] == []
+    for folder in ("data/linked", "data/one"):
+        told = json.dumps({"folder": folder, "id": "session:1", "accepted": True}).encode()
+        assert ask(app, "/api/review", CHANGE, "POST", told)[0] == 400
+    assert [path.name for path in place.iterdir()] == ["proposed.jsonl"]
+
+
+def test_a_body_in_chunks_is_refused_whatever_length_is_told(tmp_path: Path) -> None:
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n")
+    headers = {**CHANGE, "content-length": "2", "transfer-encoding": "chunked"}
+    assert ask(guard(tmp_path), "/api/stop", headers, "POST", b"{}")[0] == 413
+
+
 @pytest.mark.parametrize(
     "asked",
     [

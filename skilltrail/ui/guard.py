@@ -90,7 +90,9 @@ class Guard:
             return None
         if MARK.encode() not in headers or not _is_json(headers):
             return 403, "A change needs JSON and the header X-Skilltrail"
-        length = headers.get(b"content-length", "")
+        # A body in chunks has no length that holds, whatever length is told beside it.
+        chunked = b"transfer-encoding" in headers
+        length = "" if chunked else headers.get(b"content-length", "")
         if not length.isascii() or not length.isdigit() or int(length) > MOST_BODY_BYTES:
             return 413, "The request is too large, or does not say how large it is"
         return None

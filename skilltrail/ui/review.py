@@ -11,20 +11,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from skilltrail.core.errors import UsageError
-from skilltrail.core.hidden import spelled_out
+from skilltrail.core.errors import DataError, SkilltrailError, UsageError
+from skilltrail.core.hidden import UNSEEN, spelled_out
 from skilltrail.data.sessions.proposals import ITEMS, PROPOSED, decide, proposed_in
+from skilltrail.models.environ import redactor
 from skilltrail.skill.risks import risks_of
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def waiting(workspace: Path) -> list[dict[str, Any]]:
-    """Return each folder with the proposals that are left in it."""
+    """Return each folder with the proposals that are left in it, or `fault`: why none is."""
     found = []
     for name, path in _folders(workspace).items():
-        left = [_shown(record) for record in proposed_in(path)]
-        found.append({"folder": name, "items": f"{name}/{ITEMS}", "left": left})
+        told: dict[str, Any] = {"folder": name, "items": f"{name}/{ITEMS}", "left": []}
+        try:
+            told["left"] = [_shown(record) for record in proposed_in(path)]
+        except (SkilltrailError, OSError, ValueError) as error:
+            told["fault"] = str(error)
+        found.append(told)
     return found
 
 
@@ -42,7 +47,7 @@ def decided(workspace: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError("The review", "no such folder of proposals", "Reload the page")
     accepted = asked.get("accepted")
     texts = {name: asked.get(name) for name in ("question", "answer") if name in asked}
-    blank = [name for name, one in texts.items() if not isinstance(one, str) or not one.strip()]
+    blank = [name for name, one in texts.items() if not isinstance(one, str) or _is_blank(one)]
     if not isinstance(accepted, bool) or blank:
         found = f"{blank[0]} is no text" if blank else "accepted is not true or false"
         raise UsageError("The review", found, "Reload the page")
@@ -51,21 +56,40 @@ def decided(workspace: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
         record = left.pop(str(asked.get("id")), None)
         if record is None:
             raise UsageError("The review", "this one is decided already", "Reload the page")
-        if "question" in texts:
-            record["question"] = str(texts["question"]).strip()
-        if "answer" in texts:
-            record["answers"] = [str(texts["answer"]).strip()]
+        hide = redactor()
+        clean = {name: UNSEEN.sub("", hide.text(str(one))) for name, one in texts.items()}
+        if "question" in clean:
+            record["question"] = clean["question"].strip()
+        if "answer" in clean:
+            record["answers"] = [clean["answer"].strip()]
         decide(folder, record, accepted=accepted)
     return {"left": len(left)}
 
 
 def _folders(workspace: Path) -> dict[str, Path]:
     found = sorted((workspace / "data").glob(f"*/{PROPOSED}"))
-    return {path.parent.relative_to(workspace).as_posix(): path.parent for path in found}
+    return {
+        path.parent.relative_to(workspace).as_posix(): path.parent
+        for path in found
+        # A link leads elsewhere: nothing there is shown, and nothing is written there.
+        if path.is_file() and not (path.is_symlink() or path.parent.is_symlink())
+    }
+
+
+def _is_blank(text: str) -> bool:
+    return not UNSEEN.sub("", text).strip()
 
 
 def _shown(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is shown of a proposal, signs that nobody sees spelled out."""
+    """Return what is shown of a proposal, signs that nobody sees spelled out.
+
+    Raises:
+        DataError: it is none.
+    """
+    answers = record.get("answers")
+    if "question" not in record or not (isinstance(answers, list) and answers):
+        remedy = "Mend or remove its line"
+        raise DataError(f"{PROPOSED}, {record['id']!r}", "no question and answers", remedy)
     texts = {name: str(record[name]) for name in ("question", "feedback", "command")
              if name in record} | {"answer": str(record["answers"][0])}  # fmt: skip
     lines = "\n".join(texts.values()).split("\n")

@@ -109,11 +109,12 @@ DRAW.review = async (node) => {
 
 function drawProposals(node, folders) {
   const waiting = folders.filter((one) => one.left.length);
+  const faults = folders.filter((one) => one.fault).map((one) => el("p", { class: "bad", role: "alert" }, `${one.folder}: ${one.fault}`));
   if (!waiting.length) {
-    fill(node, el("p", {}, "No proposed item waits. ", el("code", {}, "skilltrail harvest --from claude"), " proposes some."));
+    fill(node, faults, el("p", {}, "No proposed item waits. ", el("code", {}, "skilltrail harvest --from claude"), " proposes some."));
     return;
   }
-  fill(node, waiting.map((one) => [
+  fill(node, faults, waiting.map((one) => [
     el("p", { class: "note" }, `${some(one.left.length, "proposal")} in `, el("code", {}, one.folder), "; what is accepted goes to ", el("code", {}, one.items)),
     el("ul", { class: "edits" }, one.left.map((record) => proposedItem(node, one.folder, record)))]));
 }
