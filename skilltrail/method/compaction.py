@@ -47,7 +47,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         },
     )
     build = partial(rewrite, state.skill, answer.value, edit.id)
-    candidate, decided = with_frontmatter(run, build)
+    candidate, decided = await with_frontmatter(run, build)
     built = record_candidate(
         run,
         state,

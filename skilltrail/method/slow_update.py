@@ -8,12 +8,15 @@ so that a score never belongs to another text. (SkillOpt keeps it unmeasured by 
 
 from __future__ import annotations
 
+from functools import partial
+
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
-from skilltrail.method.update import record_candidate
+from skilltrail.method.update import next_one, record_candidate
 from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.apply import apply_edits
+from skilltrail.skill.building import built
 from skilltrail.skill.edit import Edit
 
 REGION = SOURCE = "slow_update"
@@ -52,19 +55,16 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
             "reply": answer.reply,
         },
     )
-    candidate = apply_edits(state.skill, [edit], owner=REGION)
-    built = record_candidate(
-        run,
-        state,
-        candidate,
-        epoch=view.epoch,
-        step=step,
-        patch=f"p{seq}",
-        source=SOURCE,
+    make = partial(apply_edits, state.skill, [edit], owner=REGION)
+    candidate = await built(make, next_one(run))
+    recorded = record_candidate(
+        run, state, candidate, epoch=view.epoch, step=step, patch=f"p{seq}", source=SOURCE
     )
-    if not built.usable:
+    if not recorded.usable:
         return run.follow(state)
     force = run.params.slow_update.mode == "force"
     record = StepRecord(view.epoch, step)
-    state, _ = await evaluate_candidate(run, state, built, record, source=SOURCE, force=force)
+    state, _ = await evaluate_candidate(
+        run, state, recorded, record, source=SOURCE, force=force
+    )
     return state

@@ -26,6 +26,7 @@ from skilltrail.sandbox.choose import open_sandbox
 from skilltrail.sandbox.own_tests import refused_by, run_test, test_key, wanted_tests
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import Candidate, apply_edits
+from skilltrail.skill.building import built
 from skilltrail.skill.candidate import composed
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.folder import files_of, is_script
@@ -94,13 +95,12 @@ async def make_candidate(
             # The text first stands in the event that follows, so that event names the edit.
             own = f"{run.history.next_seq}.0"
             build = partial(rewrite, state.skill, answer.value, own)
-    candidate, more = with_frontmatter(run, build)
+    candidate, more = await with_frontmatter(run, build)
     if mode == "patch":
         candidate, tested = await with_scripts(run, candidate, edits, references=makes)
         more |= tested | ({"references": "train"} if makes else {})
     if notes is not None:
-        noted = apply_edits(candidate.text, [notes], owner=notes.target)
-        candidate = composed(candidate, noted)
+        candidate = await built(partial(_noted, candidate, notes), next_one(run))
     return record_candidate(
         run,
         state,
@@ -135,7 +135,7 @@ async def with_scripts(
         return candidate, {}
     frozen = run.params.skill.frozen
     apply = partial(apply_edits, candidate.parent, edits, frozen=frozen, references=references)
-    candidate = apply(scripts=None)
+    candidate = await built(partial(apply, scripts=None), next_one(run))
     files, rows = files_of(candidate.text), []
     for test in wanted_tests(candidate):
 
@@ -148,17 +148,28 @@ async def with_scripts(
         rows.append({"test": test, "passed": passed, "exit": ran["exit"], "key": key})
     refusal = refused_by(rows)
     if refusal is not None:
-        candidate = apply(scripts=refusal)
+        candidate = await built(partial(apply, scripts=refusal), next_one(run))
     return candidate, {"scripts": "train"} | ({"script_tests": rows} if rows else {})
 
 
-def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, dict[str, Any]]:
+async def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, dict[str, Any]]:
     """Return the candidate as `skill.frontmatter` has it, and the event's field of that param
     where it decided."""
     setting = run.params.skill.frontmatter
-    frozen = build(frozen=True)
-    candidate = frozen if setting == "frozen" else build(frozen=False)
+    frozen = await built(partial(build, frozen=True), next_one(run))
+    candidate = frozen
+    if setting != "frozen":
+        candidate = await built(partial(build, frozen=False), next_one(run))
     return candidate, {"frontmatter": setting} if frozen.held else {}
+
+
+def next_one(run: Run) -> str:
+    """Return words for the candidate that is built next."""
+    return f"the candidate of event {run.history.next_seq}"
+
+
+def _noted(candidate: Candidate, notes: Edit) -> Candidate:
+    return composed(candidate, apply_edits(candidate.text, [notes], owner=notes.target))
 
 
 def record_candidate(

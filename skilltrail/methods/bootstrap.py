@@ -57,7 +57,7 @@ async def bootstrap(
     step = Step(1, 1, ())
     choose_parents(run, step, [seed_of(run)], "seed/1", "labels only")
     labels = sets.labels_only()
-    tried = build(run, state, step, run.seed_skill, labels)
+    tried = await build(run, state, step, run.seed_skill, labels)
     teacher = Teacher.of(tried, labels)
     state = await judge(run, state, tried)
     yield state
@@ -65,7 +65,7 @@ async def bootstrap(
         step = Step(1, 2 + number, ())
         choose_parents(run, step, [seed_of(run)], "seed/1", "")
         _, patch = await sets.bootstrapped(teacher, number, step)
-        tried = build(run, state, step, run.seed_skill, patch)
+        tried = await build(run, state, step, run.seed_skill, patch)
         state = await judge(run, state, tried)
         yield state
 

@@ -11,6 +11,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from skilltrail.skill.alignment import comparable
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.folder import files_of
@@ -34,7 +35,8 @@ def changes(ancestor: str, descendant: str, onto: str, said: str) -> list[Edit]:
 def _changes(
     old: Sequence[str], new: Sequence[str], onto: Sequence[str], said: str
 ) -> Iterator[Edit]:
-    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+    lines = comparable(old, new, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, *lines, autojunk=False)
     for kind, start, end, at, until in matcher.get_opcodes():
         if kind == "equal":
             continue

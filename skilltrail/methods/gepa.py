@@ -130,7 +130,7 @@ async def propose(
     whole = await aggregate(run, view, patches)
     if whole is None or not whole.edits:
         return None
-    return select_all(run, state, step, parent.text, whole, patches)
+    return await select_all(run, state, step, parent.text, whole, patches)
 
 
 async def keep(
@@ -180,7 +180,8 @@ async def merge(
     choose_parents(run, step, members, MERGE, f"both made of v{shared}", **read)
     said = f"what v{second.version} changed since v{shared}"
     edits = changes(pool[shared].text, second.text, first.text, said)
-    tried = build(run, state, step, first.text, Patch("success", (), tuple(edits), said))
+    patch = Patch("success", (), tuple(edits), said)
+    tried = await build(run, state, step, first.text, patch)
     if why := unusable(pool, tried):
         after = end_step(run, state, tried.record, why)
         return after, grown(pool, state, after, pair)

@@ -113,7 +113,7 @@ async def demonstrations(
         if teacher is not None:
             rolled, patch = await sets.bootstrapped(teacher, number - 2, step)
             state = run.follow(state)
-        tried = build(run, state, step, run.seed_skill, patch)
+        tried = await build(run, state, step, run.seed_skill, patch)
         if teacher is None:
             teacher = Teacher.of(tried, patch)
         told = [run.observe(rollout, text_digest(teacher.text)) for rollout in rolled]
@@ -153,7 +153,7 @@ async def propose(
     answer = heard(run, step, await question(run, state, step, run.seed_skill, brief))
     if answer.value is None:
         return end_step(run, state, first_record(step, []), answer.reason), None
-    tried = whole(run, state, step, run.seed_skill, answer)
+    tried = await whole(run, state, step, run.seed_skill, answer)
     usable = tried.built.usable
     state = end_step(run, state, tried.record, KEPT if usable else tried.built.reason)
     return state, (tried.built.candidate.text, tried.patch) if usable else None
@@ -170,14 +170,16 @@ async def search(
     for number, full in enumerate(plan, start=1):
         trial, choice = tpe.ask()
         at += 1
-        pair = put_together(run, state, Step(1 + number, at, ()), space, choice, tpe.tag)
+        pair = await put_together(run, state, Step(1 + number, at, ()), space, choice, tpe.tag)
         state, score = await measure(run, state, draws, pair, settings.minibatch)
         tpe.scored(choice, score)
         yield (state := end(run, state, pair, f"{float(score):.3f} on a minibatch"))
         best = tpe.next_in_full() if full else None
         if best is not None:
             at += 1
-            pair = put_together(run, state, Step(1 + number, at, ()), space, best, tpe.tag)
+            pair = await put_together(
+                run, state, Step(1 + number, at, ()), space, best, tpe.tag
+            )
             state, in_full = await measure(run, state, draws, pair, len(run.selection))
             tpe.measured(best, in_full)
             if pair.tried is not None and pair.tried.built.usable:
@@ -200,7 +202,7 @@ class Pair:
         return self.tried is not None and bool(self.tried.built.faults)
 
 
-def put_together(
+async def put_together(
     run: Run, state: State, step: Step, space: Space, choice: Choice, tag: str
 ) -> Pair:
     """Record a document with demonstrations as a candidate: the proposal written on the seed,
@@ -212,7 +214,7 @@ def put_together(
     patch = written if shown is None else shown
     if patch is None:
         return Pair(step, text, None)
-    tried = select_all(run, state, step, parent.text, patch, [])
+    tried = await select_all(run, state, step, parent.text, patch, [])
     return Pair(step, tried.built.candidate.text, tried)
 
 

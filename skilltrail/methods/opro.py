@@ -109,5 +109,5 @@ async def propose(
     heard(run, step, answer)
     if answer.value is None:
         return end_step(run, state, first_record(step, []), answer.reason), None
-    tried = whole(run, state, step, best.text, answer, asked.shown)
+    tried = await whole(run, state, step, best.text, answer, asked.shown)
     return await try_out(run, state, step, tried, asked.items, known)

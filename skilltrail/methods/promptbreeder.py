@@ -43,6 +43,7 @@ from skilltrail.methods.minibatch import consumed
 from skilltrail.methods.steps import choose_parents, instruct
 from skilltrail.methods.whole import heard, question, whole
 from skilltrail.optimizers.protocol import Brief, Observation
+from skilltrail.skill.alignment import comparable
 
 TOURNAMENT, CROSSOVER = "tournament/1", "crossover/1"
 SEED = "seed/1"
@@ -228,7 +229,7 @@ async def born(
     heard(world.run, step, answer)
     if answer.value is None:
         return end_step(world.run, state, first_record(step, []), answer.reason), None
-    tried = whole(world.run, state, step, parent.text, answer, seen)
+    tried = await whole(world.run, state, step, parent.text, answer, seen)
     return await try_out(world.run, state, step, tried, world.items, known)
 
 
@@ -245,10 +246,13 @@ def unlike(documents: Sequence[Scored]) -> list[Scored]:
     """Return the documents that are unlike all before them."""
     kept: list[Scored] = []
     for one in documents:
-        alike = (SequenceMatcher(None, one.text, other.text).ratio() > ALIKE for other in kept)
-        if not any(alike):
+        if not any(_likeness(one.text, other.text) > ALIKE for other in kept):
             kept.append(one)
     return kept
+
+
+def _likeness(one: str, other: str) -> float:
+    return SequenceMatcher(None, *comparable(one, other)).ratio()
 
 
 def numbered(texts: Sequence[str]) -> dict[str, str]:

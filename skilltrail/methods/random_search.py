@@ -38,7 +38,8 @@ async def random_search(
         edits = sorted((space[name] for name in names), key=lambda edit: edit.kind != "rule")
         reasoning = f"{size} of {len(space)} lines and examples, at random"
         patch = Patch("success", (), tuple(edits), reasoning)
-        state = await judge(run, state, build(run, state, step, run.seed_skill, patch))
+        tried = await build(run, state, step, run.seed_skill, patch)
+        state = await judge(run, state, tried)
         yield state
 
 

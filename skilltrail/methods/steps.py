@@ -86,13 +86,13 @@ class Tried:
     patch: Patch
 
 
-def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
+async def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
     """Record a patch and the candidate that all of it makes of `parent`."""
     patch = record_patch(run, patch, epoch=step.epoch, step=step.step)
-    return select_all(run, state, step, parent, patch, [patch])
+    return await select_all(run, state, step, parent, patch, [patch])
 
 
-def select_all(
+async def select_all(
     run: Run, state: State, step: Step, parent: str, patch: Patch, proposed: Sequence[Patch]
 ) -> Tried:
     """Select a recorded patch as a whole, and record the candidate it makes of `parent`."""
@@ -102,7 +102,7 @@ def select_all(
     if patch.edits and patch.edits[0].op == "rewrite":
         one = patch.edits[0]
         make, told = partial(rewrite, parent, one.content, one.id), WHOLE
-    candidate, decided = with_frontmatter(run, make)
+    candidate, decided = await with_frontmatter(run, make)
     built = record_candidate(
         run,
         state,

@@ -23,13 +23,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step, plan_epoch
-from skilltrail.method.update import Built, record_candidate, with_frontmatter
+from skilltrail.method.update import Build, Built, record_candidate, with_frontmatter
 from skilltrail.methods.minibatch import roll_out
 from skilltrail.methods.steps import Member, choose_parents, record_selection
 from skilltrail.methods.whole import heard, question
@@ -140,14 +141,10 @@ async def rewritten(
     answer = heard(run, step, await question(run, state, step, state.skill, brief))
     own = f"{run.history.next_seq}.0"  # its text first stands in the candidate's event
     parent, text = state.skill, answer.value
-    candidate, decided = with_frontmatter(
-        run,
-        lambda *, frozen: (
-            apply_edits(parent, (), frozen=frozen)
-            if text is None
-            else rewrite(parent, text, own, frozen=frozen)
-        ),
-    )
+    build: Build = partial(apply_edits, parent, ())
+    if text is not None:
+        build = partial(rewrite, parent, text, own)
+    candidate, decided = await with_frontmatter(run, build)
     return record_candidate(
         run,
         state,

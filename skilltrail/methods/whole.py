@@ -33,7 +33,7 @@ def heard(run: Run, step: Step, answer: Answer) -> Answer:
     return answer
 
 
-def whole(
+async def whole(
     run: Run,
     state: State,
     step: Step,
@@ -47,4 +47,4 @@ def whole(
     failed = any(one.score.hard != 1 for one in seen)
     source = "failure" if failed else "success"
     patch = Patch(source, ids, (edit,), answer.reason, reply=answer.reply)
-    return build(run, state, step, parent, patch)
+    return await build(run, state, step, parent, patch)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from skilltrail.skill.alignment import comparable
 from skilltrail.skill.document import (
     Document,
     frontmatter_text,
@@ -77,7 +78,7 @@ class Candidate:
     def not_applied(self) -> tuple[str, ...]:
         return tuple(r.edit for r in self.results if r.status is not EditStatus.APPLIED)
 
-    @property
+    @cached_property
     def diff(self) -> str:
         return unified_diff(self.parent, self.text)
 
@@ -252,7 +253,8 @@ def align(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
         (n for n in range(shortest - head) if old[-1 - n] != new[-1 - n]), shortest - head
     )
     middle_old, middle_new = old[head : len(old) - tail], new[head : len(new) - tail]
-    runs = difflib.SequenceMatcher(None, middle_old, middle_new).get_matching_blocks()
+    lines = comparable(middle_old, middle_new)
+    runs = difflib.SequenceMatcher(None, *lines).get_matching_blocks()
     return [
         (0, 0, head),
         *((run.a + head, run.b + head, run.size) for run in runs),

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from skilltrail.skill.alignment import comparable
 from skilltrail.skill.markdown import FENCE, HEADING, Block, scan
 
 REGIONS = ("slow_update", "appendix")
@@ -228,7 +229,6 @@ def _sections(headings: Sequence[Block], total: int) -> tuple[Section, ...]:
 
 def unified_diff(before: str, after: str, name: str = "skill.md", context: int = 3) -> str:
     """Return the unified diff, as `git apply` reads it; "" when the texts are equal."""
-    lines = difflib.unified_diff(
-        raw_lines(before), raw_lines(after), f"a/{name}", f"b/{name}", n=context
-    )
+    old, new = comparable(raw_lines(before), raw_lines(after))
+    lines = difflib.unified_diff(old, new, f"a/{name}", f"b/{name}", n=context)
     return "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in lines)

@@ -8,7 +8,6 @@ those it was made with, so what differs from them is not checked, and no fault.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,18 +16,15 @@ from skilltrail.core.item import SPLITS, Item
 from skilltrail.core.layout import EVALUATION, EVENTS, PAGE
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
-from skilltrail.history.ask.evaluations import evaluation_logs
-from skilltrail.history.ask.sources import Project
-from skilltrail.history.git.branches import evaluations_in
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.erasure import Erased
 from skilltrail.history.log.events import Event
 from skilltrail.params.fields import Params
-from skilltrail.runtime.evaluation.log import RUN_DIGITS
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
 from skilltrail.store.place import Place
 from skilltrail.verify.chain import Chain, name_on
+from skilltrail.verify.kept import kept_of
 from skilltrail.verify.log import LogReport, verify_log
 from skilltrail.verify.recorded import RecordedFacts
 from skilltrail.verify.result import Check, Fault, together
@@ -148,40 +144,8 @@ class Evidence:
 
     @cached_property
     def kept(self) -> list[LogReport]:
-        """This run's evaluations wherever they are at hand: logs beside the live state, in
-        whatever folder, and what only commits hold.
-
-        Raises:
-            FaultError: the training log is not here.
-        """
-        last = self.training.last
-        if last is None:
-            return []
-        link, found = f'"prev":"{last.id}"'.encode(), list[LogReport]()
-        shown = self.place.workspace / EVALUATION
-        for path in evaluation_logs(Project(self.place.workspace, self.place.root)):
-            data = b"" if path == shown else path.read_bytes()
-            here = path.parent.name == last.id[:RUN_DIGITS] and path != shown
-            if here or link in _first(data):
-                found.append(self._kept(data, path.name))
-        known = {event.id for one in (*self.reports, *found) for event in one.events}
-        git = Git.find(self.place.root)
-        for events in () if git is None else evaluations_in(git):
-            if events[0].prev == last.id and events[-1].id not in known:
-                data = b"".join(event.line + b"\n" for event in events)
-                found.append(
-                    self._kept(data, f"the evaluation of commits at {events[-1].name}")
-                )
-                known |= {event.id for event in events}
-        return found
-
-    def _kept(self, data: bytes, name: str) -> LogReport:
-        """Return what a kept log is found to be; the same bytes are not read twice."""
-        shown = self.reports[-1]
-        lines = [event.line for event in shown.events]
-        if not shown.faults and data == b"\n".join([*lines, b""]):
-            return replace(shown, name=name, faults=[])
-        return verify_log(data, name, allow_unfinished=True, after=self.training)
+        """This run's evaluations, wherever they are at hand (see `kept_of`)."""
+        return kept_of(self.place, self.training, self.reports)
 
     @property
     def asked(self) -> list[LogReport]:
