@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from toy_world import SEED_SKILL, WORDS, ToyModel, ToyOptimizer, run_toy, toy_params
@@ -10,7 +11,7 @@ import skilltrail.verify.rules
 from skilltrail.core.errors import IncompleteError
 from skilltrail.models.errors import ModelConfigError, Transient
 from skilltrail.models.protocol import Reply, Request
-from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.optimizers.protocol import Answer, EpochView, StepRecord, StepView
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.store.exports import export_shards, import_shards
@@ -180,6 +181,58 @@ def test_patience_ends_a_stalled_run_and_says_so(tmp_path: Path, store: FactStor
     end = done.events("run.finished")[0]
     assert (end["why"], end["patience"]) == ("patience", 2)
     assert end["steps"] < 9 * 4
+
+
+@pytest.mark.parametrize("rule", ["strict", "paired", "no_regression"])
+def test_a_full_score_ends_a_run_in_which_no_shorter_document_counts(
+    tmp_path: Path, store: FactStore, rule: str
+) -> None:
+    gate = {"rule": rule, "alpha": 0.99, "prefer_shorter": False}
+    done = run_toy(tmp_path, store, toy_params(epochs=9, gate=gate))
+    end = done.events("run.finished")[0]
+    assert (end["why"], end["best"]["score"]) == ("full_score", 1.0)
+    assert done.events("step.ended")[-1]["result"] == "accepted"
+    assert end["steps"] < 9 * 4
+    assert verify_log(done.log, "log").faults == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"gate": {"rule": "pareto"}},
+        {"use_gate": False},
+        {"gate": {"prefer_shorter": False}, "slow_update": {"enabled": True, "mode": "force"}},
+    ],
+)
+def test_a_full_score_ends_no_run_in_which_a_candidate_may_still_be_accepted(
+    tmp_path: Path, store: FactStore, changes: dict[str, Any]
+) -> None:
+    done = run_toy(tmp_path, store, toy_params(**changes), optimizer=Guiding())
+    assert done.state.best_mean == 1
+    assert done.events("run.finished")[0]["why"] == "epochs"
+
+
+def test_a_full_score_ends_a_run_whose_optimizer_has_no_more_to_say(
+    tmp_path: Path, store: FactStore
+) -> None:
+    done = run_toy(tmp_path, store, toy_params(epochs=9), optimizer=Content())
+    assert done.events("run.finished")[0]["why"] == "full_score"
+    more = {"skill_aware": {"enabled": True}}
+    again = run_toy(tmp_path / "2", store, toy_params(epochs=2, **more), optimizer=Content())
+    assert again.events("run.finished")[0]["why"] == "epochs"
+
+
+class Guiding(ToyOptimizer):
+    async def guide(self, view: EpochView) -> Answer:
+        return Answer(None, rule=self.tag)
+
+
+class Content(Guiding):
+    """Wants no more than a full score."""
+
+    def is_done(self, history: Sequence[StepRecord]) -> bool:
+        return any(record.after == 1.0 for record in history)
 
 
 def test_early_stopping_saves_rollouts_and_counts_them(

@@ -15,10 +15,12 @@ from toy_world import ToyModel, ToyRun, items_of
 from verify_project import says, write_project
 from verify_world import verified
 
+from skilltrail.cli.main import run
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.audit import audit_version
 from skilltrail.history.ask.audit_record import LogOnly
 from skilltrail.history.ask.blame import blame
+from skilltrail.history.log.log import read_log
 from skilltrail.history.log.replay import versions
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.calls import LimitedRollouts
@@ -239,3 +241,23 @@ def test_a_whole_run_is_verified_at_three_levels_and_again_at_no_call(
     assert [str(fault) for fault in found.faults] == []
     assert [(r.rule, r.check.note) for r in found.rows if not r.check.whole] == []
     assert found.exit_code() == 0
+
+
+@pytest.mark.parametrize("method", RIVALS)
+def test_a_run_of_every_method_is_forked_from_a_version_and_goes_on_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    settings = {name: value for name, value in METHODS[method].items() if name != "optimizer"}
+    log = tmp_path / "skills/events.jsonl"
+    with FaultServer(say=says) as server:
+        write_project(tmp_path, server.url, {"method": method, **settings})
+        run_stages(tmp_path, monkeypatch)
+        first = RunLog(read_log(log))
+        last = first.versions[-1]
+        assert last.version > 0
+        assert run(["fork", f"v{last.version}"]) == 0
+        run_stages(tmp_path, monkeypatch)
+    start = RunLog(read_log(log)).start.data
+    assert start["parent"] == last.event.id
+    assert start["seed_skill"]["text"] == last.text
+    assert verified(tmp_path).exit_code() == 0

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llm_script import MemoryFacts, ScriptedModel
+from methods_world import Teaching, method_params, write
 from null_store import NullStore
 from toy_world import ToyModel, run_toy, toy_params
 
@@ -74,7 +75,11 @@ SETTINGS = st.fixed_dictionaries(
         "patience": st.integers(0, 2),
         "use_gate": st.booleans(),
         "gate": st.fixed_dictionaries(
-            {"repeats": st.integers(1, 2), "rule": st.sampled_from(["strict", "paired"])}
+            {
+                "repeats": st.integers(1, 2),
+                "rule": st.sampled_from(["strict", "paired"]),
+                "prefer_shorter": st.booleans(),
+            }
         ),
         "reflect": st.fixed_dictionaries(
             {
@@ -134,6 +139,55 @@ def test_no_run_makes_more_calls_than_plan_foresees_at_most(
     assert fewest <= len(model.requests) <= most
     fewest, most = foreseen(params, "target")
     assert fewest <= len(target.calls) <= most == most_rollouts(params, SIZE)
+
+
+SMALL = st.integers(1, 4)
+RIVALS = {
+    "opro": {
+        "rounds": SMALL, "proposals": SMALL, "shown": SMALL, "sample": st.integers(1, 9),
+        "exemplars": st.integers(0, 3),
+    },
+    "promptbreeder": {
+        "population": st.integers(2, 5), "generations": SMALL, "sample": st.integers(1, 9),
+        "crossover": st.sampled_from([0.0, 0.3, 1.0]),
+    },
+    "mipro": {
+        "proposals": st.integers(2, 4), "sets": st.integers(2, 4), "trials": st.integers(1, 6),
+        "minibatch": st.integers(1, 9), "full_every": SMALL,
+        "max_bootstrapped": st.integers(0, 2), "max_labelled": st.integers(0, 2),
+    },
+    "textgrad": {"batch": SMALL, "momentum": st.integers(0, 2), "revert": st.booleans()},
+}  # fmt: skip
+
+
+class Writing(Moody):
+    """The same moods where a rival method asks."""
+
+    def answer(self, request: Request) -> Any:
+        said = super().answer(request)
+        return write(request) if said is GARBAGE and self.mood == "sound" else said
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.data(), MOODS)
+@pytest.mark.parametrize("method", RIVALS)
+def test_no_rival_makes_more_calls_than_plan_foresees_at_most(
+    method: str, data: st.DataObject, mood: str
+) -> None:
+    own = {method: data.draw(st.fixed_dictionaries(RIVALS[method]))}
+    more = {"epochs": data.draw(st.integers(1, 2)), "evaluate": {"enabled": False}}
+    params = method_params(method, methods=own, **more)
+    model = Writing(mood)
+    optimizer = LlmOptimizer(
+        lambda stage: model, MemoryFacts(), llm_options(params, "toy"), "toy"
+    )
+    target = ToyModel(jitter=False)
+    with TemporaryDirectory() as folder:
+        run_toy(Path(folder), NullStore(), params, target, optimizer=optimizer, env=Teaching())
+    fewest, most = foreseen(params, "optimizer")
+    assert fewest <= len(model.requests) <= most
+    fewest, most = foreseen(params, "target")
+    assert fewest <= len(target.calls) <= most
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run, State, gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.models.protocol import Model, Reply, Request
-from skilltrail.optimizers.protocol import Answer, StepView
+from skilltrail.optimizers.protocol import Answer, StepRecord, StepView
 from skilltrail.params.fields import Params
 from skilltrail.params.read import params_of
 from skilltrail.skill.edit import Edit, Patch
@@ -117,6 +117,9 @@ class ToyOptimizer:
     async def rank(self, view: StepView, edits: Sequence[Edit]) -> Answer:
         order = sorted(range(len(edits)), key=lambda index: -edits[index].support)
         return Answer(order, rule=self.tag)
+
+    def is_done(self, history: Sequence[StepRecord]) -> bool:
+        return False
 
     async def close(self) -> None:
         pass

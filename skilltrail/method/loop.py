@@ -10,7 +10,7 @@
         gate: keep the candidate only if the selection split improves
     at the end of each epoch: slow update (from the second on), meta skill   momentum
     at the end of each epoch, where asked for: the same skill, shorter       weight decay
-    stop where epochs, patience or target calls (`stop.calls`) end
+    stop where epochs, patience or target calls (`stop.calls`) end, or nothing can win any more
 
 The loop always starts from the beginning. What was paid for before is in the store and costs
 nothing, so resuming, forking and replaying are all the same thing: running again.
@@ -37,7 +37,7 @@ from skilltrail.method.epoch_end import end_epoch
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reflect
 from skilltrail.method.rollout import scored
-from skilltrail.method.run import Run, State, view_of
+from skilltrail.method.run import Run, State, nothing_can_win, view_of
 from skilltrail.method.schedule import DECAYING, Step, edit_budget
 from skilltrail.method.select_edits import select_edits
 from skilltrail.method.update import make_candidate
@@ -55,6 +55,8 @@ async def train(run: Run) -> State:
         for epoch in range(1, run.params.epochs + 1):
             for step in run.plan(epoch):
                 state = await take_step(run, state, step)
+                if nothing_can_win(run, state):
+                    return finish(run, state, "full_score")
                 if run.params.patience and state.stalled >= run.params.patience:
                     return finish(run, state, "patience")
             async for after in end_epoch(run, state, epoch):

@@ -165,6 +165,22 @@ def gate_rule(params: Params) -> GateRule:
     )
 
 
+def nothing_can_win(run: Run, state: State) -> bool:
+    """Return whether no later candidate of this run can be accepted.
+
+    The current skill has the full score, so that none can be better; and none can be as good at
+    a lower cost, since that does not count here or nobody is left to propose it.
+    """
+    params, rule = run.params, state.rule
+    forced = params.has_slow_update and params.slow_update.mode == "force"
+    if rule.rule == "none" or forced or rule.mean(state.scores) != 1:
+        return False
+    if not (rule.prefer_shorter or rule.counts_cost):
+        return True
+    others = params.compaction or params.has_slow_update or params.skill_aware.enabled
+    return not others and run.optimizer.is_done(state.history)
+
+
 def view_of(
     run: Run,
     state: State,

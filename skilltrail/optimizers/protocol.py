@@ -237,6 +237,9 @@ class Optimizer(Protocol):
     async def compact(self, view: EpochView) -> Answer:
         """Return the whole document (`str`) in fewer tokens, or None: `compaction` only."""
 
+    def is_done(self, history: Sequence[StepRecord]) -> bool:
+        """Return whether no step after these can have an edit, whatever its rollouts show."""
+
     async def compose(self, view: StepView, brief: Brief) -> Answer:
         """Return what a rival method asks for (`str`), or None: see `methods/`."""
 

@@ -138,8 +138,8 @@ def _of_the_loop(params: Params, size: Size) -> list[Calls]:
     steps, gate = steps_of(params, size.train), size.selection * params.gate.repeats
     boundaries = params.epochs - 1
     all_train = size.train * params.epochs
-    first = params.patience * params.batch_size * params.accumulation
-    least = min(size.train, first) if params.patience else size.train
+    sure = _sure_steps(params, size.train) * params.batch_size * params.accumulation
+    least = min(size.train, sure)
     compared, extra = 2 * min(params.slow_update.samples, size.train), 0
     if params.slow_update.pairs == "changed":
         extra = min(params.slow_update.max_extra, 2 * size.train - compared)
@@ -156,6 +156,15 @@ def _of_the_loop(params: Params, size: Size) -> list[Calls]:
     if params.compaction:
         rows.append(_gates("compaction", params.epochs, gate))
     return rows
+
+
+def _sure_steps(params: Params, train: int) -> int:
+    """Return how many steps of the loop there are at least: a gate may give the full score, or
+    nothing for so long that patience ends."""
+    steps = steps_of(params, train)
+    if params.use_gate:
+        return 1
+    return min(steps, params.patience) if params.patience else steps
 
 
 def _gates(phase: str, count: int, rollouts: int) -> Calls:
@@ -224,9 +233,10 @@ def _questions(params: Params, size: Size) -> list[Calls]:
     whole, rewritten = mode == "full_rewrite_minibatch", mode == "rewrite_from_suggestions"
     notes = params.skill_aware.enabled and params.skill_aware.consolidate_over > 0
     memories = max(0, params.epochs - params.meta_skill.from_epoch + 1)
-    sure = 1 if params.reflect.success == "always" and not params.patience else 0
+    always = params.reflect.success == "always"
+    sure = _sure_steps(params, size.train) if always else 0
     asked = (  # phase, fewest, how often, most calls of one question
-        ("reflect", sure * steps, steps * analysts, _SHRUNK),
+        ("reflect", sure, steps * analysts, _SHRUNK),
         ("merge", 0, steps * merges, _ASKED_TWICE),
         ("budget", 0, steps * (schedule == "autonomous" and not whole), _ASKED_TWICE),
         ("rank", 0, steps * (schedule != "none" and not whole), _ASKED_TWICE),

@@ -62,7 +62,7 @@ def held_out(project: Project) -> dict[str, HeldOut]:
     found: dict[str, HeldOut] = {}
     for events in _found(project):
         try:
-            told = _told(events)
+            told = told_of(events)
         except SkilltrailError:
             continue
         if told is not None and events[0].prev is not None:
@@ -70,7 +70,9 @@ def held_out(project: Project) -> dict[str, HeldOut]:
     return found
 
 
-def _told(events: Sequence[Event]) -> HeldOut | None:
+def told_of(events: Sequence[Event]) -> HeldOut | None:
+    """Return what an evaluation says, None where it did not open the test split for the best
+    skill."""
     seed: dict[str, Fraction] = {}
     for at, event in enumerate(events):
         if event.type != "skill.evaluated" or event.data["split"] != "test":

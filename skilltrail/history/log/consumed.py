@@ -103,7 +103,7 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
         found |= {f"methods.{own['method']}.{name}": v for name, v in own["settings"].items()}
     ends = first.get("run.finished", [])
     # A run that something else ended would have been the same with any more epochs.
-    if ends and ends[0].data["why"] not in ("patience", "calls", "candidates"):
+    if ends and ends[0].data["why"] not in ("patience", "calls", "candidates", "full_score"):
         steps = [event.data["epoch"] for event in first.get("step.ended", [])[-1:]]
         found |= {"epochs": steps[0]} if steps else {}
     return found

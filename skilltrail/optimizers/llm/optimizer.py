@@ -24,7 +24,7 @@ from skilltrail.optimizers.llm.ask import Asker, Counter
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.proposals import Ground
-from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepView
+from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import Screen
 from skilltrail.params.model_options import STAGES
 from skilltrail.skill.edit import Edit, Patch
@@ -99,6 +99,10 @@ class LlmOptimizer:
 
     async def compose(self, view: StepView, brief: Brief) -> Answer:
         return await composing.compose(self._asker, view, self._ground(view), brief)
+
+    def is_done(self, history: Sequence[StepRecord]) -> bool:
+        """Return False: a model may find a shorter document that does as well."""
+        return False
 
     async def close(self) -> None:
         closed: list[Model] = []

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from skilltrail.core.errors import UsageError
 from skilltrail.envs.protocol import Environment
-from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepView
+from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.optimizers.rules.epochs import guidance, memory_text
-from skilltrail.optimizers.rules.memory import face
+from skilltrail.optimizers.rules.memory import face, recall
 from skilltrail.optimizers.rules.plan import Plan, make_plan
 from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit, Patch
@@ -125,6 +125,10 @@ class RulesOptimizer:
         """Return the document without its least supported part, or None."""
         text, reason = shorter(view)
         return Answer(text, reason, TAG)
+
+    def is_done(self, history: Sequence[StepRecord]) -> bool:
+        """Return whether the document has the full score: `make_plan` has no move then."""
+        return recall(history).perfect
 
     async def compose(self, view: StepView, brief: Brief) -> Answer:
         """Refuse: what rival methods ask for in words takes a model."""
