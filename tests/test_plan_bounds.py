@@ -21,6 +21,7 @@ from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.registry import llm_options
 from skilltrail.params.fields import Params
 from skilltrail.runtime.call_estimate import Size, call_ranges, most_rollouts
+from skilltrail.store.facts import FactStore
 from tests.test_llm_modes import say as sound
 
 SIZE = Size(8, 8, 0)
@@ -183,7 +184,8 @@ def test_no_rival_makes_more_calls_than_plan_foresees_at_most(
     )
     target = ToyModel(jitter=False)
     with TemporaryDirectory() as folder:
-        run_toy(Path(folder), NullStore(), params, target, optimizer=optimizer, env=Teaching())
+        store = FactStore.open(Path(folder))  # a rollout in flight when enough are solved stays
+        run_toy(Path(folder), store, params, target, optimizer=optimizer, env=Teaching())
     fewest, most = foreseen(params, "optimizer")
     assert fewest <= len(model.requests) <= most
     fewest, most = foreseen(params, "target")

@@ -87,9 +87,10 @@ async def proposals(run: Run, state: State, step: Step, asked: Round) -> list[An
         f"document {place}, score {100 * float(one.fitness):.1f}": one.text
         for place, one in enumerate(asked.ranked, start=1)
     }
-    briefs = [
-        Brief("opro", texts=texts, sample=n) for n in range(run.params.methods.opro.proposals)
-    ]
+    # No two of a run are one sample: a round whose list is that of the round before would get
+    # the same documents again, and so would all rounds after it.
+    first, count = step.step - 1, run.params.methods.opro.proposals
+    briefs = [Brief("opro", texts=texts, sample=first + n) for n in range(count)]
     told = (question(run, state, step, asked.best.text, one, asked.shown) for one in briefs)
     return list(await asyncio.gather(*told))
 
