@@ -27,7 +27,7 @@ def test_steps_and_rollouts_follow_from_the_params() -> None:
     assert steps_of(params, 60) == 6
     rows = {(r.phase, r.role): (r.fewest, r.most) for r in call_ranges(params, SIZE)}
     assert rows["baseline", "target"] == (60, 60)
-    assert rows["train rollouts", "target"] == (60, 120)
+    assert rows["train rollouts", "target"] == (20, 120)  # one step may give the full score
     assert rows["gate", "target"] == (0, 360)
     assert rows["evaluate", "target"] == (120, 360)
     assert not any(role == "optimizer" for _, role in rows)
