@@ -39,7 +39,6 @@ from skilltrail.params.edit import set_params
 ROOT = Path(__file__).resolve().parents[1]
 SIZES = {"train": 40, "selection": 40, "test": 100}
 DEFAULT = "default"
-FIRST_SEED = 42
 STAGES = ("split", "train", "evaluate")
 
 
@@ -137,11 +136,12 @@ def main() -> None:
     )
     options.add_argument("--set", dest="sets", action="append", choices=[DEFAULT, *SETS])
     options.add_argument("--seeds", type=int, default=1, help="runs a set")
+    options.add_argument("--first", type=int, default=42, help="the first of the seeds")
     options.add_argument("--rev", default="HEAD", help="the commit whose code is tried")
     options.add_argument("--into", type=Path, help="a folder for the clone, which stays")
     options.add_argument("-S", dest="params", metavar="KEY=VALUE", action="append", default=[])
     asked = options.parse_args()
-    seeds = [FIRST_SEED + number for number in range(asked.seeds)]
+    seeds = [asked.first + number for number in range(asked.seeds)]
     names = asked.sets or [DEFAULT, *SETS]
     folder = Path(tempfile.mkdtemp(prefix="trial-")) if asked.into is None else asked.into
     folder = folder.resolve()
