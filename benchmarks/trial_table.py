@@ -129,7 +129,7 @@ def markdown(runs: Sequence[Trained]) -> str:
         if len(some) > 1:
             lines.append(row(f"**{name}**", f"{len(some)} seeds", some))
     told = interval(gap(list(sets.values())))
-    lines += ["", f"Selection − test over {len(sets)} sets and {len(runs)} runs: {told}."]
+    lines += ["", f"Selection − test, sets: {len(sets)}, runs: {len(runs)}: {told}."]
     return "\n".join(lines) + "\n"
 
 

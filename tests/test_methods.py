@@ -254,7 +254,8 @@ def test_a_run_of_every_method_is_forked_from_a_version_and_goes_on_from_there(
         run_stages(tmp_path, monkeypatch)
         first = RunLog(read_log(log))
         last = first.versions[-1]
-        assert last.number > 0
+        # Worked examples teach this target nothing: a run of bootstrap ends with its seed.
+        assert last.number > 0 or method == "bootstrap"
         assert run(["fork", f"v{last.number}"]) == 0
         run_stages(tmp_path, monkeypatch)
     start = RunLog(read_log(log)).start.data
