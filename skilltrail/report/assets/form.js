@@ -114,12 +114,15 @@ function drawProposals(node, folders) {
     fill(node, faults, el("p", {}, "No proposed item waits. ", el("code", {}, "skilltrail harvest --from claude"), " proposes some."));
     return;
   }
-  fill(node, faults, waiting.map((one) => [
-    el("p", { class: "note" }, `${some(one.left.length, "proposal")} in `, el("code", {}, one.folder), "; what is accepted goes to ", el("code", {}, one.items)),
-    el("ul", { class: "edits" }, one.left.map((record) => proposedItem(node, one.folder, record)))]));
+  fill(node, faults, waiting.map((one) => {
+    const count = el("span", { role: "status" }, some(one.left.length, "proposal"));
+    return [
+      el("p", { class: "note" }, count, " in ", el("code", {}, one.folder), "; what is accepted goes to ", el("code", {}, one.items)),
+      el("ul", { class: "edits" }, one.left.map((record) => proposedItem(node, one.folder, record, count)))];
+  }));
 }
 
-function proposedItem(node, folder, record) {
+function proposedItem(node, folder, record, count) {
   const box = (name, text) => el("textarea", { id: `${name}-${record.id}`, rows: Math.min(8, text.split("\n").length + 1) }, text);
   const question = box("question", record.question);
   const answer = box("answer", record.answer);
@@ -129,9 +132,11 @@ function proposedItem(node, folder, record) {
     if (question.value !== record.question) body.question = question.value;
     if (answer.value !== record.answer) body.answer = answer.value;
     try {
-      await ask("/api/review", body);
+      count.textContent = some((await ask("/api/review", body)).left, "proposal");
+      const next = card.nextElementSibling ?? card.previousElementSibling;
       card.remove();
       if (!node.querySelector("li.edit")) DRAW.review(node);
+      else next?.querySelector("button").focus();
     } catch (error) {
       card.append(el("p", { class: "bad", role: "alert" }, error.message));
     }
