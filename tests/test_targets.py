@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from null_store import NullStore
 from test_gate import grades
@@ -35,8 +35,10 @@ from skilltrail.models.panel import Panel
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.report.tables import curve
+from skilltrail.runtime.evaluation import mean_by
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.verify.log import verify_log
+from skilltrail.verify.rules.evaluations import means_of
 from tests.fault_server import FaultServer
 from tests.model_world import results, run_stages
 
@@ -322,3 +324,14 @@ def test_whole_runs_on_two_models_are_evaluated_per_target_and_verified_at_every
     assert [one["target"] for one in measured[0]["targets"]] == ["one", "two"]
     page = (tmp_path / "reports/out/index.html").read_text("utf-8")
     assert "several models (one, two), which stay frozen" in page
+
+
+@given(st.lists(st.integers(0, 100).map(lambda n: n / 100), min_size=1, max_size=60))
+@example([0.3] * 12 + [1.0] * 24)
+def test_the_verifier_takes_the_means_of_an_evaluation_as_the_evaluation_does(
+    softs: list[float],
+) -> None:
+    scores = [Score.scored(0.0, soft, "judged") for soft in softs]
+    rows = [{"outcome": "scored", "hard": 0.0, "soft": soft, "reason": "judged"}
+            for soft in softs]  # fmt: skip
+    assert means_of(rows)["mean_soft"] == mean_by(GateRule(metric="soft"), scores)

@@ -189,8 +189,8 @@ def summary(
     differences = item_gains(_values(rule, first), _values(rule, done), rule.targets)
     means = {
         "mean": None if mean is None else float(mean),
-        "mean_hard": _mean(GateRule(metric="hard"), [r.score for r in done]),
-        "mean_soft": _mean(GateRule(metric="soft"), [r.score for r in done]),
+        "mean_hard": mean_by(GateRule(metric="hard"), [r.score for r in done]),
+        "mean_soft": mean_by(GateRule(metric="soft"), [r.score for r in done]),
         "coverage": {"scored": len(hard), "asked": len(done)},
         "interval": gain_tag([] if alone else differences),
         "gain": None,
@@ -261,6 +261,7 @@ def _values(rule: GateRule, done: Sequence[Rollout]) -> dict[str, Fraction | Non
     return {one.item.case: rule.value(one.score) for one in done}
 
 
-def _mean(rule: GateRule, scores: Sequence[Score]) -> float | None:
+def mean_by(rule: GateRule, scores: Sequence[Score]) -> float | None:
+    """Return the mean of the scored ones by a rule's metric, None of none."""
     mean = exact_mean(rule.value(score) for score in scores)
     return None if mean is None else float(mean)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.core.score import exact_sum, mean, metric
+from skilltrail.core.score import exact_mean, exact_sum, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
 from skilltrail.core.targets import (
@@ -88,9 +88,7 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
     several = targets_of(state) if target is None else ()
     values = {case_of(row): _value(row, data) for row in rows}
     total = weighted_mean(values, several)
-    means: dict[str, Any] = {
-        f"mean_{name}": mean(row[name] for row in rows) for name in ("hard", "soft")
-    }
+    means = means_of(rows)
     means |= {"coverage": coverage, "mean": None if total is None else float(total)}
     yield from differing(event, means)
     if not tags.knows(data["interval"], *GAIN_INTERVALS):
@@ -105,6 +103,16 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
             for one in several
         ]
         yield from differing(event, {"targets": right_targets})
+
+
+def means_of(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the means by both metrics, as an evaluation takes them: of what floats stand for,
+    so that scores like 0.3 add up."""
+    means = {
+        f"mean_{kind}": exact_mean(metric(score_of(row), kind) for row in rows)
+        for kind in ("hard", "soft")
+    }
+    return {name: None if mean is None else float(mean) for name, mean in means.items()}
 
 
 def _gain(differences: Sequence[Fraction], tag: str) -> dict[str, float | None]:
@@ -126,7 +134,7 @@ def _on(
         "target": name,
         "coverage": {"scored": sum(r["outcome"] == "scored" for r in own), "asked": len(own)},
         "mean": None if total is None else float(total),
-        **{f"mean_{kind}": mean(row[kind] for row in own) for kind in ("hard", "soft")},
+        **means_of(own),
         **_gain(item_gains(before, here, ()), tag),
         "interval": tag,
     }
