@@ -45,6 +45,7 @@ LOGS: dict[str, tuple[str, list[str]]] = {
     "11-pareto": ("9f63e314f49aa7c0fa01baa1fd3cb7042d0a02c6", []),
     "11-targets": ("f2e17546be6c3f106c00275d5ab96ff617589fb5", []),
     "12-breeding": ("904c803eebc5e071b58a12052b106eecedfc6cc3", []),
+    "12-soft-scores": ("1d790028ba5977a9f0636281a5862b0d744c06dd", []),
     "13-references": ("c0e83bcff0726406404dafc8549ace7f275a82e4", []),
 }
 

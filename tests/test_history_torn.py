@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,30 @@ def test_a_log_without_one_whole_line_is_one_message(
         for command in READERS:
             assert run(command) == 1
             assert "line 1" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda data: data.replace(b"\n", b"\r\n"), "CR LF"),
+        (lambda data: b"\xef\xbb\xbf" + data, "byte order mark"),
+        (lambda data: data.decode().encode("utf-16"), "UTF-16"),
+        (lambda data: b"<<<<<<< HEAD\n" + data, "merge"),
+        (lambda data: b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
+def test_a_log_that_another_program_wrote_over_is_told_by_what_it_did(
+    here: Path,
+    events: list[Event],
+    change: Callable[[bytes], bytes],
+    words: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (here / "skills/events.jsonl").write_bytes(change(data_of(events)))
+    assert run(["log"]) == 1
+    err = capfd.readouterr().err
+    assert "line 1" in err
+    assert words in err
 
 
 def test_runs_lists_every_run_beside_damaged_logs(

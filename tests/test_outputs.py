@@ -54,6 +54,28 @@ def test_what_a_run_wrote_is_known_from_its_live_log(place: Place) -> None:
     keep_hand_edits(place)
 
 
+@pytest.mark.parametrize(
+    "lock",
+    [
+        b"",
+        b"[]",
+        b"stages:\n  train:",
+        b"stages: [1]\n",
+        b"\xff\xfe",
+        b"<<<<<<< x\n",
+        b"[" * 3000,
+    ],
+)
+def test_a_damaged_lock_file_or_live_log_hides_no_text_and_raises_nothing_else(
+    place: Place, lock: bytes
+) -> None:
+    (place.workspace / "dvc.lock").write_bytes(lock)
+    write(place.state / "runs/abc/events.jsonl", "")
+    (place.state / "runs/abc/events.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SkillError, match="would be overwritten"):
+        keep_hand_edits(place)
+
+
 def test_what_the_pipeline_wrote_is_known_from_its_lock_file(place: Place) -> None:
     md5 = hashlib.md5(TEXT.encode()).hexdigest()
     out = f"    - path: skills/best_skill.md\n      md5: {md5}\n"

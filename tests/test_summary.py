@@ -149,6 +149,26 @@ def test_the_file_that_is_missing_is_named(
     assert f"no {missing.as_posix()}" in refused(capfd)
 
 
+@pytest.mark.parametrize(
+    "data", [b"", b"[" * 3000, b"\xff\xfe\x00", b'{"selection": {"best', b"[]", b"null"]
+)
+def test_damaged_scores_are_named_and_never_a_traceback(
+    here: Path, data: bytes, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / METRICS).write_bytes(data)
+    err = refused(capfd)
+    assert f"{METRICS.as_posix()} is damaged" in err
+    assert "git restore" in err
+    assert "Traceback" not in err
+
+
+def test_an_empty_log_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (here / EVENTS).write_bytes(b"")
+    assert f"{EVENTS.as_posix()} is empty" in refused(capfd)
+    assert run(["log"]) == 0
+    assert "the log is empty" in capfd.readouterr().err
+
+
 def test_the_run_that_is_shown_is_named(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(["summary"]) == 0
     assert "this run has no name here: `skilltrail rebuild`" in capfd.readouterr().out

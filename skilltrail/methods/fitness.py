@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
+from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
 from skilltrail.core.score import exact_mean
 from skilltrail.method.loop import end_step
@@ -63,15 +64,27 @@ async def measure(
 async def roll_out_sample(
     run: Run, items: Sequence[Item], text: str, **where: int | str
 ) -> tuple[list[Rollout], Fraction]:
-    """Roll out a document on drawn items and record it; return the rollouts and their mean."""
+    """Roll out a document on drawn items and record it; return the rollouts and their mean.
+
+    Raises:
+        IncompleteError: nothing of it was scored (`gate.min_coverage: 0` lets that pass).
+    """
     rollouts = await run.rollouts.all(items, text)
+    values = (run.gate_rule.value(rollout.score) for rollout in rollouts)
+    mean = exact_mean(value for value in values if value is not None)
+    if mean is None:
+        raise IncompleteError(
+            "a document's fitness",
+            f"none of the {len(rollouts)} rollouts of its sample was scored: "
+            f"{rollouts[0].score.reason}",
+            "Nothing scored is no score, and a method that goes by scores needs one: fix the "
+            "cause, `skilltrail store retry-missing`, and run the same command again",
+        )
     data = scored(rollouts, text, "fitness", **where)
     run.history.append(
         "rollouts.scored", data | {"sample": {"rule": SAMPLE, "size": len(items)}}
     )
-    values = (run.gate_rule.value(rollout.score) for rollout in rollouts)
-    mean = exact_mean(value for value in values if value is not None)
-    return rollouts, Fraction(0) if mean is None else mean
+    return rollouts, mean
 
 
 async def try_out(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import SkillError
 from skilltrail.core.layout import BEST_SKILL
@@ -51,9 +52,9 @@ def keep_hand_edits(place: Place) -> None:
     md5s = {hashlib.md5(data).hexdigest() for data in texts}
     if _md5_in_lock(place.workspace) in md5s or _at_head(place.workspace) in texts:
         return
-    sha256s = {hashlib.sha256(data).hexdigest() for data in texts}
+    sha256s = {hashlib.sha256(data).hexdigest().encode() for data in texts}
     for log in _live_logs(place):
-        told = log.read_text(encoding="utf-8")
+        told = log.read_bytes()
         if any(sha256 in told for sha256 in sha256s):
             return
     raise SkillError(
@@ -71,9 +72,13 @@ def _md5_in_lock(workspace: Path) -> str | None:
     lock = workspace / "dvc.lock"
     if not lock.exists():
         return None
-    stages = YAML(typ="safe").load(lock.read_text(encoding="utf-8")).get("stages", {})
-    outs = stages.get("train", {}).get("outs", [])
-    return next((o.get("md5") for o in outs if o.get("path") == BEST_SKILL.as_posix()), None)
+    try:
+        stages = YAML(typ="safe").load(lock.read_text(encoding="utf-8")).get("stages", {})
+        outs = stages.get("train", {}).get("outs", [])
+        told = [o.get("md5") for o in outs if o.get("path") == BEST_SKILL.as_posix()]
+    except (YAMLError, ValueError, AttributeError, TypeError, RecursionError):
+        return None  # damaged: DVC says so; the texts of logs and HEAD are looked at as well
+    return next(iter(told), None)
 
 
 def _at_head(workspace: Path) -> bytes | None:

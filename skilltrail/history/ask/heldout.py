@@ -125,8 +125,8 @@ def _locked(project: Project) -> Iterator[str]:
         try:
             (text,) = door.files([door.resolve(sha)], lock)
             yield from _outs(text)
-        except (GitError, YAMLError):
-            continue
+        except (GitError, YAMLError, AttributeError, TypeError, RecursionError):
+            continue  # no lock, or one that a merge or a crash left damaged
 
 
 def _outs(text: bytes) -> Iterator[str]:

@@ -152,7 +152,7 @@ def parse_event(line: bytes, where: str) -> Event:
     cut = line.rfind(_ID, max(0, len(line) - _TAIL_BYTES))
     match = _TAIL.match(line, cut) if cut > 0 else None
     if match is None or not line.startswith(_HEAD):
-        raise FaultError(where, "is not an event line")
+        raise FaultError(where, *_instead(line))
     if int(match["v"]) != VERSION:
         raise FaultError(
             where, f"has version {int(match['v'])}", "Read it with a newer Skilltrail"
@@ -164,6 +164,25 @@ def parse_event(line: bytes, where: str) -> Event:
         raise FaultError(where, "its id does not match its content", "The line was changed")
     prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
     return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
+
+
+def _instead(line: bytes) -> tuple[str, str]:
+    """Return what stands in the place of an event, and what to do about it."""
+    restore = "Another program wrote the file: take it back, `git restore FILE`"
+    for is_so, found, remedy in (
+        (line.endswith(b"\r"), "ends in CR LF: a program changed the line ends", restore),
+        (line.startswith(b"\xef\xbb\xbf"), "begins with a byte order mark", restore),
+        (line.startswith((b"\xff\xfe", b"\xfe\xff")), "is UTF-16", restore),
+        (
+            line.startswith((b"<<<<<<<", b"=======", b">>>>>>>")),
+            "is a mark of a merge that is not resolved",
+            "`skilltrail doctor` prints the command that chooses a side",
+        ),
+        (line.startswith(b"version https://git-lfs"), "is a pointer", "git lfs pull"),
+    ):
+        if is_so:
+            return found, remedy
+    return "is not an event line", ""
 
 
 def recorded(value: Any, name: str = "") -> Any:

@@ -6,14 +6,13 @@ An export is a folder of `shard*.jsonl` (see `store.exports`). A folder that is 
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skilltrail.core.canon import canonical
+from skilltrail.core.canon import canonical, loaded
 from skilltrail.core.errors import FaultError
 from skilltrail.core.item import Item
 from skilltrail.data.splits import FOLDER as SPLITS_FOLDER
@@ -116,10 +115,18 @@ def read_expected(folder: Path, events: Iterable[Event]) -> dict[str, str]:
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").split("\n"):
             if line:
-                item = Item.from_json(json.loads(line))
+                item = _item(line, path)
                 if digests.get(item.id) == item.content_digest and item.gold is not None:
                     expected[item.id] = _text(item.gold)
     return expected
+
+
+def _item(line: str, path: Path) -> Item:
+    try:
+        return Item.from_json(loaded(line))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        remedy = "The splits are made anew by `dvc repro -f split`"
+        raise FaultError(f"{path.name} is damaged", str(error), remedy) from error
 
 
 def _digests(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
@@ -145,7 +152,7 @@ def _take(
     line: str, where: str, wanted: set[str], values: dict[str, Mapping[str, Any]]
 ) -> None:
     try:
-        record = json.loads(line)
+        record = loaded(line)
         key, value = record["key"], record["value"]
     except (ValueError, KeyError, TypeError) as error:
         raise FaultError(

@@ -77,6 +77,8 @@ def _events(events: Sequence[Event], wanted: Wanted, *, as_json: bool) -> None:
         emit_json([json.loads(event.line) for event, _ in shown])
     elif shown:
         emit("\n".join(_row(event, words) for event, words in shown))
+    if not events:
+        say("the log is empty: no event stands in it")
 
 
 def _row(event: Event, words: str) -> str:

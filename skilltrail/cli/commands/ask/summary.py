@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from skilltrail.cli.options import JSON
+from skilltrail.core.canon import loaded
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.layout import BEST_SKILL, EVALUATION, EVENTS, METRICS, PAGE
 from skilltrail.history.ask.evaluations import Openings, evaluations, openings
@@ -135,13 +135,15 @@ def summarize(place: Place) -> dict[str, Any]:
         if not (place.workspace / path).exists():
             raise UsageError("skilltrail summary", f"no {path.as_posix()}", REMEDY)
     training = read_log(place.workspace / EVENTS)
+    if not training:
+        raise UsageError("skilltrail summary", f"{EVENTS.as_posix()} is empty", REMEDY)
     try:
         usage = read_usage(place.state / "usage.json")
     except FaultError as error:
         usage = None
         say(str(error))
     made_here = usage is not None and usage.get("run") == training[-1].id
-    scores = json.loads((place.workspace / METRICS).read_text(encoding="utf-8"))
+    scores = _recorded_scores(place.workspace / METRICS)
     check_scores(place.workspace, scores, training, made_here=made_here)
     if usage is None or not made_here:
         calls = wall_s = same = None
@@ -169,6 +171,22 @@ def summarize(place: Place) -> dict[str, Any]:
         "reproduction": reproduction,
         "name": name_here(place.root, training[-1]),
     }
+
+
+def _recorded_scores(path: Path) -> dict[str, Any]:
+    """Return what metrics.json holds.
+
+    Raises:
+        FaultError: it is damaged.
+    """
+    try:
+        scores = loaded(path.read_bytes().decode("utf-8"))
+        if not isinstance(scores, dict):
+            raise ValueError(f"an object is due, found {type(scores).__name__}")
+    except ValueError as error:
+        remedy = f"Restore it: `git restore {METRICS.as_posix()}`, or `dvc repro` writes one"
+        raise FaultError(f"{METRICS.as_posix()} is damaged", str(error), remedy) from error
+    return scores
 
 
 def check_scores(
