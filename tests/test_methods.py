@@ -16,7 +16,7 @@ from verify_project import says, write_project
 from verify_world import verified
 
 from skilltrail.cli.main import run
-from skilltrail.core.errors import UsageError
+from skilltrail.core.errors import IncompleteError, UsageError
 from skilltrail.history.ask.audit import audit_version
 from skilltrail.history.ask.audit_record import LogOnly
 from skilltrail.history.ask.blame import blame
@@ -24,6 +24,7 @@ from skilltrail.history.log.log import read_log
 from skilltrail.history.log.replay import versions
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.method.calls import LimitedRollouts
+from skilltrail.models.errors import Transient
 from skilltrail.params.methods import ASK
 from skilltrail.params.methods import METHODS as NAMES
 from skilltrail.params.read import run_digest_params
@@ -50,6 +51,25 @@ def test_the_same_facts_give_the_same_log_at_any_concurrency(
         folder = tmp_path / str(workers)
         logs.add(run_method(folder, NullStore(), method, ToyModel(workers=workers)).log)
     assert len(logs) == 1
+
+
+@pytest.mark.parametrize("method", ["opro", "promptbreeder"])
+def test_a_document_of_which_nothing_was_scored_has_no_fitness_and_not_0(
+    tmp_path: Path, method: str
+) -> None:
+    asked: list[str] = []
+
+    def fail(word: str) -> Exception | None:
+        asked.append(word)
+        return None if len(asked) <= len(items_of("selection")) else Transient("toy", "gone")
+
+    with pytest.raises(IncompleteError, match=r"none of the 4 rollouts.*retry-missing"):
+        run_method(
+            tmp_path, NullStore(), method, ToyModel(fail=fail), gate={"min_coverage": 0.0}
+        )
+    log = (tmp_path / "events.jsonl").read_text("utf-8")
+    assert '"purpose":"baseline"' in log
+    assert '"purpose":"fitness"' not in log
 
 
 @pytest.mark.parametrize("stop_after", [3, 9, 17, 26])
