@@ -386,6 +386,30 @@ def test_the_connection_error_names_the_url(name: str) -> None:
     assert url in found.problem
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("all_proxy", "socks4a://127.0.0.1:1080"),
+        ("http_proxy", "socks://user:hunter22@127.0.0.1:1"),
+        ("https_proxy", "http://[::1"),
+        ("SSL_CERT_FILE", "/nowhere/certificates.pem"),
+        ("SSL_CERT_FILE", __file__),
+    ],
+)
+@pytest.mark.parametrize("workers", [1, 40])
+@pytest.mark.parametrize("backend", ["chat", "anthropic"])
+def test_a_proxy_or_certificate_that_cannot_be_used_is_a_setting_and_named(
+    name: str, value: str, workers: int, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for other in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, value)
+    options = replace(options_at(backend, "http://127.0.0.1:9"), workers=workers)
+    with pytest.raises(ModelConfigError, match=name) as caught:
+        open_model("target", options, environ=KEYS)
+    assert "hunter22" not in str(caught.value)
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:8000/v1", "localhost/v1", "http:///v1", "htp://x"])
 def test_an_address_that_can_be_none_is_refused_before_any_call(url: str) -> None:
     with pytest.raises(ParamError, match=r"target\.base_url"):

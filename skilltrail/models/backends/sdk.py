@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+from skilltrail.core.redact import redact
 from skilltrail.models.client.classify import Endpoint, classify
 from skilltrail.models.client.foreign import body_of, page_error
 from skilltrail.models.client.identity import default_workers
@@ -26,6 +28,11 @@ from skilltrail.params.model_options import RoleOptions
 # Sent where a server asks for no key: the SDKs insist on some text.
 NO_KEY = "none"
 _PER_CLIENT = 8  # calls in flight
+_SURROUNDINGS = (
+    *(name for one in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+      for name in (one, one.lower())),
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE",
+)  # fmt: skip
 # Failures of a connection that no second try can mend: the address itself is wrong.
 _BAD_ADDRESS = ("UnsupportedProtocol", "InvalidURL", "LocalProtocolError")
 
@@ -104,19 +111,41 @@ def client_settings(sdk: Any, options: RoleOptions, key: str | None) -> dict[str
 
 def http_client(sdk: Any, workers: int) -> Any:
     """Return an HTTP client of the SDK's kind that keeps a connection open for each worker and
-    follows no redirect: a key goes to the host that params name and to no other.
+    follows no redirect: a key goes to the host that params name and to no other. Proxies and
+    certificates are those of the environment.
 
     A client looks at every connection it keeps for each call, so that many are spread over
     several clients; the one with the fewest calls in flight takes the next.
+
+    Raises:
+        ModelConfigError: a proxy or a certificate of the environment cannot be used.
     """
     kind = sdk.DefaultAsyncHttpxClient
+    library = sys.modules[kind.__mro__[1].__module__.split(".")[0]]
+    try:
+        return _made(kind, library, workers)
+    except (ImportError, ValueError, OSError, library.InvalidURL) as error:
+        raise _bad_surroundings(error) from error
+
+
+def _bad_surroundings(error: Exception) -> ModelConfigError:
+    """Return the error for a client that the environment's proxies or certificates spoil."""
+    told = [name for name in _SURROUNDINGS if os.environ.get(name)]
+    remedy = f"Check the environment variables {', '.join(told)}"
+    if isinstance(error, ImportError):
+        remedy += "; for a SOCKS proxy: pip install 'httpx[socks]'"
+    return ModelConfigError(
+        "connections to a provider", redact(f"{type(error).__name__}: {error}"), remedy
+    )
+
+
+def _made(kind: Any, library: ModuleType, workers: int) -> Any:
     if workers <= _PER_CLIENT:
         return kind(follow_redirects=False)
-    library = sys.modules[kind.__mro__[1].__module__.split(".")[0]]
     limits = library.Limits(max_connections=None, max_keepalive_connections=workers)
     trusted = library.create_ssl_context()  # reads the certificates, once
 
-    class Spread(kind):  # type: ignore[misc, valid-type]
+    class Spread(kind):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__(follow_redirects=False, verify=trusted)
             count = -(-workers // _PER_CLIENT)
