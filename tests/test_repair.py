@@ -313,7 +313,9 @@ def test_dead_workspaces_and_the_note_of_a_dead_experiment_go(root: Path) -> Non
     for name in ("standalone/tmpabc", "tmpdef"):
         write(root / f".dvc/tmp/exps/{name}/params.yaml", "lr: 8\n")
     write(root / ".dvc/tmp/exps/run/workspace/workspace.run", '{"git_ur')
-    assert "2 workspace(s)" in found(root)[0]
+    told = " ".join(found(root))
+    assert "2 workspace(s)" in told
+    assert "workspace.run torn" in told
     fixed(root)
     assert not list((root / ".dvc/tmp/exps").rglob("*.run"))
     assert not list((root / ".dvc/tmp/exps").rglob("params.yaml"))
@@ -487,3 +489,107 @@ async def main() -> None:
 
 run_stage(main)
 """
+
+
+# --- what a power cut leaves ---
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["config", "refs/heads/main", "refs/evolution/main", "refs/evolution-versions/main/v1"],
+)
+def test_any_lock_of_git_that_nobody_holds_is_found_and_removed(root: Path, name: str) -> None:
+    write(root / ".git" / f"{name}.lock", "")
+    assert any("a git that is gone left" in one for one in found(root))
+    fixed(root)
+    assert not (root / ".git" / f"{name}.lock").exists()
+    assert found(root) == []
+
+
+@pytest.mark.parametrize("text", ["", "\0" * 41, "5a1"])
+def test_a_branch_that_holds_no_commit_goes_back_to_what_its_log_names(
+    root: Path, text: str
+) -> None:
+    tip = git(root, "rev-parse", "HEAD")
+    write(root / ".git/refs/heads/main", text)
+    assert any("refs/heads/main of git is empty or damaged" in one for one in found(root))
+    assert any("as its log says" in one for one in fixed(root))
+    assert git(root, "rev-parse", "main") == tip
+    assert found(root) == []
+
+
+def test_a_side_branch_that_holds_no_commit_goes_since_the_log_makes_it_again(
+    root: Path,
+) -> None:
+    write(root / ".git/refs/evolution/main", "")
+    assert any("skilltrail rebuild" in one for one in fixed(root))
+    git(root, "update-ref", "refs/evolution/main", "HEAD")
+    assert found(root) == []
+
+
+def test_a_head_that_names_no_branch_is_found_and_put_back(root: Path) -> None:
+    git(root, "branch", "-D", "-q", "other")
+    write(root / ".git/HEAD", "")
+    assert any("git sees no repository here" in one for one in found(root))
+    assert fixed(root)[0] == "HEAD is on main again, as its log says"
+    assert git(root, "symbolic-ref", "HEAD") == "refs/heads/main"
+
+
+@pytest.mark.parametrize("length", [0, 40])
+def test_a_torn_index_is_made_anew_and_kept(root: Path, length: int) -> None:
+    index = root / ".git/index"
+    data = index.read_bytes()
+    index.write_bytes(data[:length])
+    assert any("the index of git is empty or damaged" in one for one in found(root))
+    fixed(root)
+    assert git(root, "status", "--short", "--", "dvc.yaml", "params.yaml") == ""
+    assert [p.read_bytes() for p in (root / ".skilltrail/kept").glob("*/git-index")] == [
+        data[:length]
+    ]
+
+
+def test_objects_that_hold_nothing_go(root: Path) -> None:
+    tree = git(root, "rev-parse", "HEAD^{tree}")
+    path = root / ".git/objects" / tree[:2] / tree[2:]
+    path.chmod(0o644)
+    path.write_bytes(b"")
+    assert any("1 object(s) of git" in one for one in found(root))
+    fixed(root)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("name", ["params.yaml", "dvc.yaml", ".dvc/config"])
+@pytest.mark.parametrize("text", ["\0" * 9, "a: [1\n<<<<<<", "[core\n"])
+def test_a_file_that_nothing_can_read_is_found_and_comes_from_head_after_asking(
+    root: Path, name: str, text: str
+) -> None:
+    write(root / ".dvc/config", "[core]\n    analytics = false\n")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "settings")
+    good = (root / name).read_text("utf-8")
+    write(root / name, text)
+    assert [one for one in found(root) if one.startswith(f"{name}: ")]
+    assert any(one.startswith(f"left {name}") for one in fixed(root))
+    assert (root / name).read_text("utf-8") == text
+    fixed(root, yes=True)
+    assert (root / name).read_text("utf-8") == good
+    assert kept(root, name) == [text]
+    assert found(root) == []
+
+
+def test_a_pipeline_or_params_cut_in_the_middle_are_found(root: Path) -> None:
+    write(root / "params.yaml", PARAMS[:9])
+    (root / "dvc.yaml").unlink()
+    told = " ".join(found(root))
+    assert "params.yaml ends in the middle" in told
+    assert "dvc.yaml is gone" in told
+
+
+def test_own_settings_of_dvc_and_a_merged_log_are_a_persons(root: Path) -> None:
+    write(root / ".dvc/config.local", "[core\n")
+    write(root / "skills/events.jsonl", "<<<<<<< HEAD\n{}\n=======\n>>>>>>> x\n")
+    told = found(root)
+    assert any(one.startswith(".dvc/config.local") for one in told)
+    assert any("skills/events.jsonl holds the markers of a merge" in one for one in told)
+    fixed(root, yes=True)
+    assert found(root) == told

@@ -8,15 +8,16 @@ from skilltrail.cli.repair.aside import PutAside
 from skilltrail.cli.repair.at_work import Worker, workers
 from skilltrail.cli.repair.branch import DetachedHead
 from skilltrail.cli.repair.case import Case, Finding, Repair
-from skilltrail.cli.repair.files import LockFile, ParamsFile, Pipeline
+from skilltrail.cli.repair.files import DvcConfig, LockFile, Merged, ParamsFile, Pipeline
+from skilltrail.cli.repair.git_files import GitFiles
 from skilltrail.cli.repair.locks import DeadWorkspaces, Drafts, DvcLocks, GitLocks
 from skilltrail.core.errors import UsageError
 
 # Git must be able to work; changes come back before HEAD and DVC's marks, which tell of them,
 # go; DVC's locks tell what it was at, and go last.
 REPAIRS: tuple[Callable[[Case], Repair], ...] = (
-    GitLocks, PutAside, ParamsFile, LockFile, Pipeline, DetachedHead, DvcLocks, Drafts,
-    DeadWorkspaces,
+    GitLocks, GitFiles, PutAside, ParamsFile, LockFile, Pipeline, DvcConfig, Merged,
+    DetachedHead, DvcLocks, Drafts, DeadWorkspaces,
 )  # fmt: skip
 
 

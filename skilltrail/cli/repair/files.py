@@ -1,4 +1,4 @@
-"""The three files that every command reads: dvc.lock, params.yaml, dvc.yaml.
+"""The files that every command reads: dvc.lock, params.yaml, dvc.yaml, DVC's own settings.
 
 DVC empties and writes dvc.lock and params.yaml in place; a merge leaves its markers in them. A
 dvc.lock is held against DVC's own schema.
@@ -9,17 +9,24 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from skilltrail.cli.repair.case import Case, Finding
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
+from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.envs.registry import ParamClasses
 from skilltrail.params.read import FILE, params_from_text, resolved
 from skilltrail.runtime.last_lock import LOCK, kept_lock
 
 PIPELINE = "dvc.yaml"
 _MARKER = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
+_SETTING = re.compile(r"\s*(?:#.*|\[+[^\[\]]+\]+\s*(?:#.*)?|[^=\[\]]+=.*)?")
 _SHOWN = 3
+NO_YAML = "is not YAML"
+MERGING = "holds the markers of a merge"
 ASKING = f"{REMEDY} --yes"
 
 
@@ -31,7 +38,7 @@ def conflict_in(data: bytes) -> bool:
 def fault_of_lock(data: bytes) -> str | None:
     """Return why DVC would refuse this text of dvc.lock; None where it would not."""
     if conflict_in(data):
-        return "holds the markers of a merge"
+        return MERGING
     if not data.strip():
         return "is empty"
     from dvc.schema import COMPILED_LOCKFILE_SCHEMA  # a second, which few need
@@ -91,6 +98,8 @@ class ParamsFile:
         fault, known = self._fault(), self._case.at_ground(FILE) is not None
         if fault is not None:
             remedy = ASKING if known else f"Write {FILE} anew: HEAD has none"
+            if known and fault == NO_YAML:
+                remedy = f"correct it, or {ASKING}"
             return [Finding(FILE, f"{FILE} {fault}: nothing runs", remedy)]
         other = self._of_the_experiment()
         if other is None:
@@ -103,7 +112,8 @@ class ParamsFile:
     def mend(self) -> list[str]:
         committed, fault = self._case.at_ground(FILE), self._fault()
         other = self._of_the_experiment() if fault is None else fault
-        if committed is None or other is None or self._case.params_are_back:
+        folder = (self._case.root / FILE).is_dir()
+        if committed is None or other is None or folder or self._case.params_are_back:
             return []
         where = (
             "HEAD" if self._case.ground == "HEAD" else str(self._case.ground).split("/", 2)[2]
@@ -120,18 +130,7 @@ class ParamsFile:
 
     def _fault(self) -> str | None:
         """Return why no params can be read at all; faults in single keys are a person's."""
-        data = _bytes(self._case.root / FILE)
-        if data is None:
-            return "is gone"
-        if conflict_in(data):
-            return "holds the markers of a merge"
-        if not data.strip():
-            return "is empty"
-        try:
-            data.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            return "is not UTF-8"
-        return None
+        return _fault_of_yaml(self._case, FILE)
 
     def _of_the_experiment(self) -> str | None:
         """Return, in words, what an experiment left in the file; None where it left nothing."""
@@ -142,21 +141,115 @@ class ParamsFile:
 
 
 class Pipeline:
-    """dvc.yaml with the markers of a merge: only a person knows which side is right."""
+    """dvc.yaml: without it DVC knows no stage."""
+
+    name, lost = PIPELINE, "every dvc command refuses"
 
     def __init__(self, case: Case) -> None:
         self._case = case
 
     def findings(self) -> list[Finding]:
-        data = _bytes(self._case.root / PIPELINE)
-        if data is None or not conflict_in(data):
+        fault = self._fault()
+        if fault is None:
             return []
-        found = f"{PIPELINE} holds the markers of a merge: every dvc command refuses"
-        remedy = f"keep one side of each in an editor, then `git add {PIPELINE}`"
-        return [Finding(PIPELINE, found, remedy)]
+        known = self._case.at_ground(self.name) is not None
+        remedy = f"correct it, or {ASKING}" if known else f"correct {self.name}: HEAD has none"
+        if fault == MERGING:
+            remedy = f"keep one side of each in an editor, then `git add {self.name}`"
+        return [Finding(self.name, f"{self.name} {fault}: {self.lost}", remedy)]
+
+    def mend(self) -> list[str]:
+        committed, fault = self._case.at_ground(self.name), self._fault()
+        if fault is None or fault == MERGING or committed is None:
+            return []  # only a person knows which side of a merge is right
+        if not self._case.ask(f"{self.name}: it {fault}. Put back the one of HEAD?"):
+            told = f"`{ASKING}` puts back the one of HEAD"
+            return [f"left {self.name} as it is (it {fault}): {told}"]
+        self._case.kept.keep(self.name)
+        write_atomic(self._case.root / self.name, committed)
+        return [f"put {self.name} back as HEAD has it: it {fault}"]
+
+    def _fault(self) -> str | None:
+        here = (self._case.root / self.name).exists()
+        if not here and self._case.at_ground(self.name) is None:
+            return None  # no project of DVC
+        return _fault_of_yaml(self._case, self.name)
+
+
+class DvcConfig(Pipeline):
+    """.dvc/config, which DVC reads before anything else; config.local is a person's alone."""
+
+    name, local = ".dvc/config", ".dvc/config.local"
+
+    def findings(self) -> list[Finding]:
+        found, fault = super().findings(), _fault_of_settings(self._case.root / self.local)
+        if fault is not None:
+            told = f"{self.local} {fault}: {self.lost}"
+            found.append(Finding(self.local, told, f"correct or delete {self.local}"))
+        return found
+
+    def _fault(self) -> str | None:
+        return _fault_of_settings(self._case.root / self.name)
+
+
+class Merged:
+    """What a run writes, with the markers of a merge."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    def findings(self) -> list[Finding]:
+        return [
+            Finding(name, f"{name} {MERGING}: it is no run's", f"`git checkout --ours {name}`")
+            for name in (EVENTS.as_posix(), BEST_SKILL.as_posix())
+            if conflict_in(_bytes(self._case.place.workspace / name) or b"")
+        ]
 
     def mend(self) -> list[str]:
         return []
+
+
+def _fault_of_yaml(case: Case, name: str) -> str | None:
+    """Return why a file of YAML cannot be read; None where it can."""
+    data = _bytes(case.root / name)
+    if data is None:
+        return "is a folder" if (case.root / name).is_dir() else "is gone"
+    fault = _fault_of_text(data)
+    committed = case.at_ground(name)
+    if fault is not None:
+        return fault
+    if not data.strip():
+        return "is empty"
+    if committed is not None and data != committed and committed.startswith(data):
+        return "ends in the middle"
+    try:
+        YAML(typ="safe", pure=True).load(data.decode("utf-8-sig"))
+    except (YAMLError, ValueError, RecursionError):
+        return NO_YAML
+    return None
+
+
+def _fault_of_settings(path: Path) -> str | None:
+    """Return why DVC would refuse its settings; None where it would not."""
+    data = _bytes(path)
+    if data is None:
+        return None
+    lines = data.decode("utf-8", "replace").splitlines()
+    wrong = [n for n, line in enumerate(lines, 1) if not _SETTING.fullmatch(line)]
+    cut = f"is cut or damaged in line {wrong[0]}" if wrong else None
+    return _fault_of_text(data) or cut
+
+
+def _fault_of_text(data: bytes) -> str | None:
+    if conflict_in(data):
+        return MERGING
+    if b"\0" in data:
+        return "holds NUL bytes, as a power cut leaves them"
+    try:
+        data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "is not UTF-8"
+    return None
 
 
 def difference(committed: bytes, here: bytes) -> str:

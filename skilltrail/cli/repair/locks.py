@@ -19,7 +19,6 @@ from skilltrail.cli.repair.rwlock import RWLOCKS, read_lock
 
 RUNNING = ".dvc/tmp/exps/run/workspace"
 ARGUMENTS = ".dvc/tmp/repro.dat"  # DVC adds it to the index for a moment
-GIT_LOCKS = ("index.lock", "HEAD.lock", "packed-refs.lock", "refs/stash.lock")
 _DRAFT = re.compile(r"\.[\w-]{22}\.tmp\Z", re.ASCII)  # as DVC names them
 REMEDY = "skilltrail doctor --fix"
 
@@ -45,11 +44,9 @@ class GitLocks:
         git = self._case.git
         if git is None:
             return
-        marks = (git.git_dir / "refs/exps").rglob("*.lock")
-        found = {git.own_dir / name for name in GIT_LOCKS} | {
-            git.git_dir / n for n in GIT_LOCKS
-        }
-        there = sorted(path for path in {*found, *marks} if path.exists())
+        folders = {git.own_dir, git.git_dir}
+        found = {path for folder in folders for path in folder.glob("*.lock")}
+        there = sorted(found | {*(git.git_dir / "refs").rglob("*.lock")})
         if there and not git_at_work(self._case.root):
             yield from (path for path in there if path.exists())
 
@@ -61,7 +58,9 @@ class DvcLocks:
         self._case = case
 
     def findings(self) -> list[Finding]:
-        torn = [name for name in RWLOCKS if self._is_torn(name)]
+        notes = (self._case.root / RUNNING).glob("*.run")
+        names = [path.relative_to(self._case.root).as_posix() for path in notes]
+        torn = [name for name in (*RWLOCKS, *names) if self._is_torn(name)]
         found = f"a killed dvc left {' and '.join(torn)} torn: every dvc command refuses"
         return [Finding("dvc locks", found, REMEDY)] if torn else []
 
