@@ -252,12 +252,16 @@ def test_an_acceptance_forgives_what_lost_before() -> None:
     assert faces(selected(replace(view, history=history))) == faces(lost)
 
 
-def test_a_document_with_the_full_score_is_left_alone() -> None:
-    view = view_of(*MANY)
+def test_a_document_with_the_full_score_is_left_alone_and_the_run_may_end() -> None:
+    view, rules = view_of(*MANY), RulesOptimizer(ENV)
     edits = selected(view)
     won = replace(record(view, edits, "accepted"), before=0.5, after=1.0)
     assert patches_of(replace(view, history=(won,))) == []
-    assert patches_of(replace(view, history=(replace(won, after=0.9),)))
+    assert rules.is_done((won,))
+    less = (replace(won, after=0.9),)
+    assert patches_of(replace(view, history=less))
+    assert not rules.is_done(less)
+    assert not rules.is_done(())
 
 
 def test_a_full_document_swaps_instead_of_growing() -> None:
