@@ -37,6 +37,12 @@ FORMS = {
     "a lone closing tag": f"First I think it is {DRAFT} no.\n</think>\n\nGOLD",
     "a lone closing tag, twice": f"{DRAFT}</think>\n{DRAFT}\n</think>\nGOLD",
     "a lone closing tag after a mention": f"I see <think> tags. {DRAFT}\n</think>\nGOLD",
+    "a block that another channel ends": (
+        f"<|think|>{DRAFT}<|end|><|begin|>assistant<|content|>GOLD<|end|>"
+    ),
+    "a program's words around it": f"Thinking...\n{DRAFT}\n...done thinking.\n\nGOLD",
+    "a mark of an end behind it": f"<think>{DRAFT}</think>GOLD<|im_end|>",
+    "a channel and a mark of an end": f"<|channel>thought\n{DRAFT}<channel|>GOLD<turn|>",
     "a thought block": f"<thought>{DRAFT}</thought>GOLD",
     "a reasoning block": f"<reasoning>\n{DRAFT}\n</reasoning>\nGOLD",
     "a seed block": f"<seed:think>{DRAFT}</seed:think>GOLD",
@@ -118,9 +124,22 @@ def test_reasoning_without_an_answer_is_no_text(form: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "mark",
+    ["<|im_end|>", "<|eot_id|>\n", " <|endoftext|>", "<end_of_turn>", "<|end|><|endoftext|>",
+     "<｜end▁of▁sentence｜>"],
+)  # fmt: skip
+def test_a_template_s_mark_of_an_end_is_no_part_of_the_answer(mark: str) -> None:
+    assert final_answer(f"GOLD{mark}") == ("GOLD", False)
+    kept = f"A turn ends with {mark.strip()} there."
+    if "<|end|>" not in mark:  # of Harmony
+        assert final_answer(kept) == (kept, False)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "I <think> not</think>",
+        "<s>old</s>",
         "Use `</think>` to end it.",
         "analysis of the text",
         "final answer: 4",

@@ -21,7 +21,8 @@ _OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\]
     | <\|inner_prefix\|> | <unused94> | <\|channel>[ ]*thought\b )"""
 _CLOSE = rf"""(?: <\|?/{_NAME}\s*\|?> | \[/(?:THINK|THINKING|REASONING)\] | ◁/think▷
     | <\|end_of_(?:thought|thinking|reasoning)\|> | <\|END_THINKING\|>
-    | <\|inner_suffix\|> | <unused95> | <channel\|> )"""
+    | <\|inner_suffix\|> | <unused95> | <channel\|>
+    | (?:<\|begin\|>assistant)?<\|content\|> )"""
 _DOTTED = re.DOTALL | re.IGNORECASE | re.MULTILINE
 _FLAGS = _DOTTED | re.VERBOSE
 _OPENING = re.compile(_OPEN, _FLAGS)
@@ -31,6 +32,7 @@ _BLOCK = re.compile(rf"^[ \t]*{_OPEN}.*?(?:{_CLOSE}|\Z)\s*", _FLAGS)
 _CLOSING = re.compile(rf"(?P<line>^[ \t]*)?(?<![`'\"]){_CLOSE}\s*", _FLAGS)
 _IN_WORDS = re.compile(
     r"""\A\s*(?: here(?:'s|\ is)\ my\ thought\ process: .*? here(?:'s|\ is)\ my\ response:
+    | thinking\.\.\.\n .*? \n\.\.\.done\ thinking\.
     | here\ are\ my\ reasoning\ steps: .*? \[BEGIN\ FINAL\ RESPONSE\] )\s*""",
     _FLAGS,
 )
@@ -41,6 +43,11 @@ _WRAPPING = re.compile(
     r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:start|end)_(?:response|text))\|>"
     r"|\A\s*<(?:response|output)>|</(?:response|output)>\s*\Z|\[END FINAL RESPONSE\]",
     re.IGNORECASE,
+)
+# A chat template's own mark of an end, which no server should pass on.
+_ENDED = re.compile(
+    r"(?:\s*(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|eos|return)\|>|<end_of_turn>"
+    r"|<turn\|>|<｜end▁of▁sentence｜>))+\s*\Z"
 )
 _ONE_VALUE = re.compile(r"\s*(?:```\w*\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)
 _HARMONY = re.compile(r"<\|(start|channel|message|constrain|end|return|call)\|>")
@@ -66,6 +73,7 @@ def final_answer(text: str) -> tuple[str, bool]:
         answer, found = answer[end:], True
     if found and _is_json(text):
         return text, False  # the marks stand in its strings
+    answer = _ENDED.sub("", answer)
     if not found:
         return answer, False
     return _WRAPPING.sub("", answer).strip(), True
