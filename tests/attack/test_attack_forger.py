@@ -171,6 +171,27 @@ def test_a_change_of_any_field_is_named_though_all_else_fits_it(
     assert named == tried >= 20
 
 
+@pytest.mark.attack
+@pytest.mark.parametrize("kind", ["gepa", "targets"])
+def test_a_change_of_any_field_of_another_kind_of_run_is_named(
+    kind: str, tmp_path: Path, figure: Figure
+) -> None:
+    with FaultServer(say=says) as server, pytest.MonkeyPatch.context() as patch:
+        one, two = (role(server.url, "target", provider=name) for name in ("lab", "other"))
+        several = {"targets": {"one": one | {"floor": 0.2}, "two": two | {"weight": 2}}}
+        rival = {"method": "gepa", "epochs": 2, "methods": {"gepa": {"minibatch": 2}}}
+        params = several if kind == "targets" else rival
+        write_project(tmp_path / "base", server.url, params, judged=kind == "targets")
+        run_stages(tmp_path / "base", patch)
+        assert run(["evaluate", "--skill", "seed", "--skill", "best", "--split", "test"]) == 0
+        Forger(tmp_path / "base").lock()
+        forgers = copies(tmp_path / "base", tmp_path / "copies")
+        for log in ("training", "evaluation"):
+            named, tried = name_all(forgers, log, slice(None))
+            figure("changed fields named, all else made to fit", named, tried)
+            assert named == tried >= 20
+
+
 # Whole events, rows and skills
 
 
