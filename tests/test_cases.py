@@ -4,11 +4,9 @@ Only those that no other test tells; each docstring names its case.
 """
 
 import asyncio
-import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +32,9 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
 from skilltrail.core.tokens import count_tokens
 from skilltrail.core.trajectory import Trajectory
+from skilltrail.history.log.events import make_event, told
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import Purpose
 from skilltrail.method.gate import GateRule, judge_all
 from skilltrail.method.rollout import Rollouts, scored
 from skilltrail.models.errors import Transient
@@ -71,7 +72,7 @@ class Useless(ToyOptimizer):
 class Guide(ToyOptimizer):
     """Gives guidance that knows every word."""
 
-    async def guide(self, view: EpochView) -> Answer:
+    async def slow_update(self, view: EpochView) -> Answer:
         return Answer("\n".join(f"- know {word}" for word in WORDS), rule=self.tag)
 
 
@@ -224,9 +225,9 @@ def test_a_crash_is_no_success_where_silence_is_right() -> None:
     outcomes = {r.item.gold: r.score.outcome for r in rollouts}
     assert outcomes.pop("oak") is Outcome.MISSING
     assert set(outcomes.values()) == {Outcome.SCORED}
-    data = scored(rollouts, SEED_SKILL, "train")
-    assert data["coverage"] == {"scored": 7, "asked": 8}
-    assert data["mean_hard"] == 6 / 7
+    said = scored(rollouts, SEED_SKILL, Purpose.TRAIN)
+    assert (said.coverage.scored, said.coverage.asked) == (7, 8)
+    assert said.mean_hard == 6 / 7
     with pytest.raises(IncompleteError, match="timeout"):
         door.require(rollouts)
 
@@ -272,9 +273,11 @@ def test_a_fractional_hard_score_reaches_the_log_whole(
     """Case scoring-06: 0.75 became 0."""
     door = Rollouts(PartlyRight(), ToyModel(), store, Tally())
     rollouts = asyncio.run(door.all(items_of("train"), SEED_SKILL))
-    data: Mapping[str, Any] = json.loads(json.dumps(scored(rollouts, SEED_SKILL, "train")))
-    assert {(row["hard"], row["soft"]) for row in data["items"]} == {(0.75, 0.8)}
-    assert (data["mean_hard"], data["mean_soft"]) == (0.75, 0.8)
+    said = scored(rollouts, SEED_SKILL, Purpose.TRAIN)
+    event = make_event(*told(said), seq=1, prev=None)
+    rows = event.read(RolloutsScored).items
+    assert {(row.hard, row.soft) for row in rows} == {(0.75, 0.8)}
+    assert (event.data["mean_hard"], event.data["mean_soft"]) == (0.75, 0.8)
 
 
 @pytest.mark.parametrize("emphatic", ["MUST ALWAYS NEVER MUST ALWAYS", "CRITICAL! ALWAYS! DO!"])

@@ -22,6 +22,7 @@ from skilltrail.history.ask.blame import blame
 from skilltrail.history.ask.line_history import line_histories
 from skilltrail.history.ask.lines import lineages, packed, unpacked
 from skilltrail.history.ask.origins import origins
+from skilltrail.history.log.evolve import edits_in
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.words import visible
@@ -124,8 +125,8 @@ def test_flips_show_the_scores_that_were_rolled_out(story: RunLog) -> None:
     before = story.scores(story.versions[0].digest)
     after = story.scores(version.digest)
     for flip in (*found.gate.won, *found.gate.lost):
-        assert flip.before == before[flip.item][0]["soft"]
-        assert flip.after == after[flip.item][0]["soft"]
+        assert flip.before == before[flip.item][0].soft
+        assert flip.after == after[flip.item][0].soft
 
 
 def test_a_line_a_text_and_a_patch_lead_to_the_change_that_wrote_them(story: RunLog) -> None:
@@ -157,7 +158,7 @@ def test_a_text_that_was_proposed_in_vain_is_found_with_its_verdict(story: RunLo
     in_vain = {
         edit.content.strip(): proposal.data["step"]
         for proposal in story.of_type("patch.proposed")
-        for edit in map(Edit.from_json, proposal.data["edits"])
+        for edit in map(Edit.of, edits_in(proposal))
         if edit.content.strip() and not any(edit.content.strip() in line for line in ever)
     }
     assert in_vain
@@ -346,7 +347,7 @@ def test_bisect_finds_the_version_that_changed_a_selection_item_from_the_log_alo
 ) -> None:
     for item in story.scores(story.versions[0].digest):
         found = asyncio.run(bisect(story, item, None))
-        scores = [story.scores(v.digest)[item][0]["soft"] for v in story.versions]
+        scores = [story.scores(v.digest)[item][0].soft for v in story.versions]
         assert all(tested.recorded for tested in found.tested)
         changed = [n for n in range(1, len(scores)) if scores[n] != scores[n - 1]]
         assert list(found.turns) == changed

@@ -45,7 +45,7 @@ def rescored(store: FactStore, keys: Mapping[str, str]) -> dict[str, Score]:
 def selection_keys(story: RunLog, text: str) -> dict[str, str]:
     """Return item -> key of the rollouts of a document on the selection split."""
     rows = story.scores(text_digest(text))
-    return {item: some[0]["key"] for item, some in rows.items()}
+    return {item: str(some[0].key) for item, some in rows.items()}
 
 
 def test_every_accepted_patch_shows_the_failures_it_came_from(

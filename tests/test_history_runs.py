@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from history_world import SEED_SKILL, LinesEnvironment, World, items_of
@@ -27,7 +26,7 @@ from skilltrail.history.ask.sources import Project, find_skill, open_source, ski
 from skilltrail.history.git.rebuild import rebuild
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.consumed import consumed_items, consumed_params
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, make_event
 from skilltrail.history.log.log import follow, read_log
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.store.facts import FactStore
@@ -149,6 +148,12 @@ def test_runs_on_other_items_are_not_pooled_and_where_chooses(
             compare_runs(mixed, "lr", where=where)
 
 
+def changed(event: Event, id: str, **data: object) -> Event:
+    """Return an event that says something else under an id of its own."""
+    said = make_event(event.type, dict(event.data) | data, seq=event.seq, prev=event.prev)
+    return replace(said, id=id)
+
+
 @pytest.mark.parametrize("kind", ["env", "agent", "target", "judge"])
 def test_runs_of_another_environment_target_or_judge_are_not_pooled(
     runs: dict[str, list[Event]], kind: str
@@ -157,13 +162,16 @@ def test_runs_of_another_environment_target_or_judge_are_not_pooled(
         "env": {"env": "elsewhere"},
         "agent": {"agent": {"version": "lines/2", "params": {}}},
         "target": {"target": {"backend": "lines", "model": "m2"}},
-        "judge": {"judge": {"model": {"backend": "openai", "model": "j"}, "threshold": 1.0}},
+        "judge": {
+            "judge": {
+                "model": {"backend": "openai", "model": "j"},
+                "rubric": "0" * 64,
+                "threshold": 1.0,
+            }
+        },
     }[kind]
     started = runs["main-2"][0]
-    moved = [
-        SimpleNamespace(type=e.type, data=e.data, id=e.id, seq=e.seq) for e in runs["main-2"]
-    ]
-    moved[0].data = dict(started.data) | other
+    moved = [changed(started, started.id, **other), *runs["main-2"][1:]]
     both = {"main": runs["main"], "main-2": moved}
     with pytest.raises(UsageError, match="not pooled"):
         compare_runs(both, "lr")
@@ -213,10 +221,8 @@ def test_seeds_that_gave_the_same_skills_count_once_and_it_is_said(
 ) -> None:
     def again(name: str, seed: int) -> list[Event]:
         """Return the same run under another seed, as where the seed changed nothing."""
-        events = [SimpleNamespace(type=e.type, data=e.data, id=f"{e.id}/{seed}", seq=e.seq)
-                  for e in runs[name]]  # fmt: skip
-        events[0].data = dict(events[0].data) | {"seed": seed}
-        return events  # type: ignore[return-value]
+        events = [replace(event, id=f"{event.id}/{seed}") for event in runs[name]]
+        return [changed(runs[name][0], events[0].id, seed=seed), *events[1:]]
 
     thrice = {f"{n}-{s}": again(n, s) for n in ("main", "main-2") for s in (1, 2, 3)}
     one = compare_runs({n: runs[n] for n in ("main", "main-2")}, "lr").contrasts[0].selection

@@ -16,9 +16,10 @@ from verify_world import told_again
 
 from skilltrail.core.canon import text_digest
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.evolve import evolve
 from skilltrail.history.log.patching import patched
 from skilltrail.history.log.replay import version_of, versions
-from skilltrail.history.log.run_state import RunState, evolve
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.log import verify_log
 from skilltrail.verify.rules import DECISIONS
 

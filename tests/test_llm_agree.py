@@ -82,7 +82,7 @@ def asked(env: str, mode: str, aware: bool) -> list[Any]:
     run(made.choose_budget(view, (one, two)))
     run(made.rewrite(view, (one, two)))
     run(made.consolidate(view, ["Give dates alone.", "Name the unit used."]))
-    for verb in (made.guide, made.remember, made.compact):
+    for verb in (made.slow_update, made.meta_skill, made.compact):
         run(verb(ends))
     return [request for request in model.requests if len(request.messages) == 1]
 

@@ -19,7 +19,7 @@ from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.injection import TaskText
 from skilltrail.optimizers.leakage import TrainTexts
 from skilltrail.optimizers.llm.analysis import Assignment, read_analysis
-from skilltrail.optimizers.llm.proposals import Ground
+from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.llm.question import Reading
 from skilltrail.optimizers.llm.reading import aside
 from skilltrail.optimizers.llm.reading.aside import read_aside
@@ -31,8 +31,8 @@ ITEM = Item(
 )
 
 
-def ground() -> Ground:
-    return Ground(SKILL, None, Screen(SKILL, TaskText([SKILL]), TrainTexts([ITEM])))
+def ground() -> ProposalContext:
+    return ProposalContext(SKILL, None, Screen(SKILL, TaskText([SKILL]), TrainTexts([ITEM])))
 
 
 def reply_of(content: str) -> Reply:

@@ -19,9 +19,9 @@ from llm_script import (
     run,
     step_view,
 )
+from recorded_calls import RecordedCalls
 
 from skilltrail.core.canon import text_digest
-from skilltrail.models.backends.replay import RecordedCalls
 from skilltrail.models.errors import TooLong, Transient, UnseenRequest
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.batching import minibatches

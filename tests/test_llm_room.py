@@ -74,8 +74,8 @@ def all_asked(
         lambda: made.choose_budget(step, edits),
         lambda: made.rewrite(step, edits),
         lambda: made.consolidate(step, [f"mind {n}: {LONG[:150]}" for n in range(30)]),
-        lambda: made.guide(end),
-        lambda: made.remember(end),
+        lambda: made.slow_update(end),
+        lambda: made.meta_skill(end),
         lambda: made.compact(end),
     ]
     return model.requests, [run(verb()) for verb in verbs]

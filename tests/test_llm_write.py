@@ -74,7 +74,7 @@ def pairs(n: int = 2) -> list[Pair]:
 
 def guided(replies: list[Any], **view: Any) -> Any:
     optimizer, model = optimizer_of(replies)
-    return run(optimizer.guide(epoch_view(pairs(3), **view))), model
+    return run(optimizer.slow_update(epoch_view(pairs(3), **view))), model
 
 
 def test_guidance_sees_pairs_the_old_guidance_and_how_it_fared() -> None:
@@ -117,7 +117,7 @@ def test_no_guidance_and_the_same_guidance_change_nothing() -> None:
 
 def test_nothing_compared_asks_nobody() -> None:
     optimizer, model = optimizer_of([])
-    assert run(optimizer.guide(epoch_view([]))).value is None
+    assert run(optimizer.slow_update(epoch_view([]))).value is None
     assert model.requests == []
 
 
@@ -125,7 +125,7 @@ def test_what_only_got_better_or_stays_well_asks_nobody() -> None:
     seen = observation("a", 1.0)
     well = [Pair(seen.item, seen, seen, kind) for kind in ("improved", "stable_success")]
     optimizer, model = optimizer_of([])
-    answer = run(optimizer.guide(epoch_view(well)))
+    answer = run(optimizer.slow_update(epoch_view(well)))
     assert (answer.value, answer.rule) == (None, "keep/1")
     assert model.requests == []
 
@@ -136,7 +136,7 @@ def test_a_stalled_epoch_says_so_and_shows_what_exists() -> None:
     view = epoch_view(
         [Pair(after.item, None, after, "persistent_failure")], previous_skill=SKILL
     )
-    assert run(optimizer.guide(view)).value == "- Give every part."
+    assert run(optimizer.slow_update(view)).value == "- Give every part."
     told = text_of(model.requests[0])
     assert "no change was accepted in this epoch" in told
     assert "earlier document: not measured" in told
@@ -166,11 +166,11 @@ def typed(id: str, hard: float, type: str | None, task: str, skill: str) -> Obse
 
 def test_memory_is_written_or_stays_as_it_was() -> None:
     optimizer, model = optimizer_of([{"memory": "- Short rules win.\n"}])
-    answer = run(optimizer.remember(epoch_view(pairs(), meta_skill="- Old.")))
+    answer = run(optimizer.meta_skill(epoch_view(pairs(), meta_skill="- Old.")))
     assert answer.value == "- Short rules win."
     assert "Step 3 (epoch 2): rejected (score 0.5 -> 0.25)" in text_of(model.requests[0])
     optimizer, _ = optimizer_of([{"memory": ""}, {"memory": "x" * 9000}])
-    answer = run(optimizer.remember(epoch_view(pairs(), meta_skill="- Old.")))
+    answer = run(optimizer.meta_skill(epoch_view(pairs(), meta_skill="- Old.")))
     assert (answer.value, answer.rule) == ("- Old.", "keep/1")
 
 

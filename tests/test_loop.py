@@ -107,9 +107,9 @@ def test_a_failed_call_is_missing_and_never_a_zero(tmp_path: Path, store: FactSt
     with pytest.raises(IncompleteError, match="connection reset"):
         run_toy(tmp_path, store, toy_params(), broken)
     assert b'"purpose":"baseline"' not in (tmp_path / "events.jsonl").read_bytes()
-    mended = run_toy(tmp_path, store, toy_params())
-    assert mended.tally.reused >= len(WORDS) - 1
-    assert mended.state.best_mean == 1
+    fixed = run_toy(tmp_path, store, toy_params())
+    assert fixed.tally.reused >= len(WORDS) - 1
+    assert fixed.state.best_mean == 1
 
 
 def test_with_leave_a_run_goes_on_with_gaps_and_a_rerun_agrees(
@@ -224,7 +224,7 @@ def test_a_full_score_ends_a_run_whose_optimizer_has_no_more_to_say(
 
 
 class Guiding(ToyOptimizer):
-    async def guide(self, view: EpochView) -> Answer:
+    async def slow_update(self, view: EpochView) -> Answer:
         return Answer(None, rule=self.tag)
 
 

@@ -76,11 +76,11 @@ class Whole(ToyOptimizer):
     async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
         return Answer(["mind all trees"], rule=self.tag)
 
-    async def guide(self, view: EpochView) -> Answer:
+    async def slow_update(self, view: EpochView) -> Answer:
         self.views.append(view)
         return Answer(self.guidance, "from the comparison", rule=self.tag)
 
-    async def remember(self, view: EpochView) -> Answer:
+    async def meta_skill(self, view: EpochView) -> Answer:
         return Answer(f"epoch {view.epoch}: pairs {len(view.pairs)}", rule=self.tag)
 
 

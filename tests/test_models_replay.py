@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from recorded_calls import RecordedCalls
 
-from skilltrail.models.backends.replay import RecordedCalls
 from skilltrail.models.client.identity import identity_of
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.models.protocol import Decoding, Message, Reply, Request

@@ -12,7 +12,7 @@ from toy_world import ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
 
 from skilltrail.core.score import Cost, Score
 from skilltrail.history.log.words import told
-from skilltrail.method.gate import GateRule, Verdict, gate_order, judge_all, recorded
+from skilltrail.method.gate import GateRule, GateVerdict, gate_order, judge_all, recorded
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.report.costs import cost_chart, priced
@@ -32,7 +32,7 @@ def costing(values: Sequence[float], *costs: Cost | None) -> dict[str, Score]:
     }
 
 
-def word(before: dict[str, Score], after: dict[str, Score], **options: bool) -> Verdict:
+def word(before: dict[str, Score], after: dict[str, Score], **options: bool) -> GateVerdict:
     return judge_all(PARETO, gate_order(list(before), before, PARETO), before, after, **options)
 
 

@@ -170,7 +170,7 @@ def asked(verb: str, **options: Any) -> str:
     replies: dict[str, Any] = {
         "reflect": {"edits": []}, "rank": {"order": [0, 1]}, "choose_budget": {"budget": 1},
         "merge": {"edits": [append("- Both.", parents=["1.0", "2.0"])]},
-        "guide": {"guidance": None}, "remember": {"memory": "- Learnt."},
+        "slow_update": {"guidance": None}, "meta_skill": {"memory": "- Learnt."},
     }  # fmt: skip
     optimizer, model = optimizer_of([replies[verb]] * 2, **options)
     known = {"epoch": 2, "history": HISTORY, "meta_skill": "- Keep it short."}
@@ -184,15 +184,15 @@ def asked(verb: str, **options: Any) -> str:
         "rank": lambda: optimizer.rank(replace(step, budget=1), [one, two]),
         "choose_budget": lambda: optimizer.choose_budget(step, [one, two]),
         "merge": lambda: optimizer.merge(step, both),
-        "guide": lambda: optimizer.guide(epoch),
-        "remember": lambda: optimizer.remember(epoch),
+        "slow_update": lambda: optimizer.slow_update(epoch),
+        "meta_skill": lambda: optimizer.meta_skill(epoch),
     }
     run(doing[verb]())
     return str(model.requests[0].system)
 
 
 VERBS = {"reflect": "analyst", "merge": "merge", "rank": "rank", "choose_budget": "lr",
-         "guide": "slow", "remember": "meta"}  # fmt: skip
+         "slow_update": "slow", "meta_skill": "meta"}  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -226,9 +226,9 @@ def test_guidance_is_asked_for_without_need_where_params_say_so() -> None:
     seen = observation("a", 1.0)
     view = epoch_view([Pair(seen.item, seen, seen, "stable_success")])
     optimizer, model = optimizer_of([])
-    assert run(optimizer.guide(view)).reason == "nothing regressed or persists"
+    assert run(optimizer.slow_update(view)).reason == "nothing regressed or persists"
     optimizer, model = optimizer_of([{"guidance": "- Go on like this."}], guide_ask="always")
-    assert run(optimizer.guide(view)).value == "- Go on like this."
+    assert run(optimizer.slow_update(view)).value == "- Go on like this."
 
 
 def test_the_memory_begins_at_the_epoch_that_params_name(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What kills, full disks and merges leave: found, said with what mends it, and mended."""
+"""What kills, full disks and merges leave: found, said with what fixes it, and fixed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from skilltrail.cli.checks import FAULT, OK, git_check, state_checks
 from skilltrail.cli.repair.at_work import kind_of, workers
 from skilltrail.cli.repair.case import Case
-from skilltrail.cli.repair.doctor import findings, mend
+from skilltrail.cli.repair.doctor import findings, fix_all
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.repository import Git
 from skilltrail.runtime.last_lock import keep_lock
@@ -71,7 +71,7 @@ def found(root: Path) -> list[str]:
 
 
 def fixed(root: Path, *, yes: bool = False) -> list[str]:
-    return list(mend(case_of(root, yes=yes)))
+    return list(fix_all(case_of(root, yes=yes)))
 
 
 def kept(root: Path, name: str) -> list[str]:

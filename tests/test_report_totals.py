@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -188,20 +187,24 @@ def _replies(events: Sequence[Event]) -> set[str]:
     return {event.data["reply"] for event in events if event.data.get("reply") is not None}
 
 
-def test_repeats_of_an_item_are_one_score_in_the_metrics_as_in_the_gate(tmp_path: Path) -> None:
+def test_repeats_of_an_item_are_one_score_in_the_metrics_as_in_the_gate() -> None:
     """The last repeat alone stood there."""
     KEY = "0" * 64
     rows = [("a", 1.0), ("a", 0.0), ("b", 0.0), ("b", 0.0)]
     items = [{"item": i, "outcome": "scored", "hard": h, "soft": h, "reason": "", "key": KEY}
              for i, h in rows]  # fmt: skip
-    data = {"purpose": "baseline", "skill": "0" * 64, "items": items}
-    events = [SimpleNamespace(type="rollouts.scored", data=data)]
-    assert baseline_mean(events) == 0.25  # type: ignore[arg-type]
-    (scores,) = scores_by_skill(events, "baseline").values()  # type: ignore[arg-type]
+
+    def scored(purpose: str, rows: list[dict[str, Any]]) -> Event:
+        told = {"coverage": {"scored": len(rows), "asked": len(rows)}, "mean_hard": None}
+        data = {"purpose": purpose, "skill": "0" * 64, "items": rows, "mean_soft": None} | told
+        return make_event("rollouts.scored", data, seq=1, prev=None)
+
+    events = [scored("baseline", items)]
+    assert baseline_mean(events) == 0.25
+    (scores,) = scores_by_skill(events, "baseline").values()
     assert (scores["a"].hard, scores["b"].hard) == (0.5, 0.0)
-    part = {"purpose": "selection", "skill": "0" * 64, "items": items[:2]}
-    events.append(SimpleNamespace(type="rollouts.scored", data=part))
-    whole = scores_by_skill(events, "baseline", "selection")  # type: ignore[arg-type]
+    events.append(scored("selection", items[:2]))
+    whole = scores_by_skill(events, "baseline", "selection")
     assert len(*whole.values()) == 2
 
 

@@ -17,7 +17,7 @@ from verify_project import role, says, write_project
 from verify_world import verified
 
 from skilltrail.core.errors import ParamError
-from skilltrail.core.score import Score
+from skilltrail.core.score import Outcome, Score
 from skilltrail.core.targets import Target, cases_of
 from skilltrail.history.ask.audit import audit_patch
 from skilltrail.history.ask.audit_record import LogOnly
@@ -26,6 +26,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.parts import RowScored
 from skilltrail.history.log.words import sentence, told
 from skilltrail.method.gate import GateRule, gate_order, judge_all
 from skilltrail.method.rollout import Rollouts
@@ -332,6 +333,6 @@ def test_the_verifier_takes_the_means_of_an_evaluation_as_the_evaluation_does(
     softs: list[float],
 ) -> None:
     scores = [Score.scored(0.0, soft, "judged") for soft in softs]
-    rows = [{"outcome": "scored", "hard": 0.0, "soft": soft, "reason": "judged"}
-            for soft in softs]  # fmt: skip
+    rows = [RowScored(item="a", outcome=Outcome.SCORED, hard=0.0, soft=soft, reason="judged",
+                      key=None) for soft in softs]  # fmt: skip
     assert means_of(rows)["mean_soft"] == mean_by(GateRule(metric="soft"), scores)

@@ -10,9 +10,21 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from typing import Any, NoReturn
 
 _MAX_DEPTH = 100
+
+
+class Word(str, Enum):
+    """An enum whose members are the words that are recorded and printed (`enum.StrEnum`, which
+    Python 3.10 has not)."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self.value), spec)
 
 
 def clean(text: str) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
+
+from skilltrail.core.canon import Word
 
 _SIMPLE = 10**7  # two fractions with denominators up to this never read as one float
 
@@ -21,7 +22,7 @@ class InvalidScore(ValueError):
     """A scorer said what is no score: not a number, not finite, or outside [0, 1]."""
 
 
-class Outcome(str, Enum):
+class Outcome(Word):
     SCORED = "scored"
     MISSING = "missing"
     INVALID = "invalid"
@@ -155,6 +156,11 @@ class ExactSum:
             common = part * below
             self._above = self._above * (common // self._below) + times * above * part
             self._below = common
+
+    @property
+    def sign(self) -> int:
+        """Below, above or equal to 0, as the sum is."""
+        return self._above
 
     @property
     def value(self) -> Fraction:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from skilltrail.core.score import exact, exact_mean
 
@@ -33,6 +33,16 @@ class Target:
     floor: float = 0.0
 
 
+class OfItem(Protocol):
+    """What says which item, on which target, it is of."""
+
+    @property
+    def item(self) -> str: ...
+
+    @property
+    def target(self) -> str | None: ...
+
+
 def targets_in(identity: Mapping[str, Any]) -> tuple[Target, ...]:
     """Return the targets that an identity names, by name; () where it is one model."""
     several = identity.get("targets", {})
@@ -47,9 +57,9 @@ def case_name(item: str, target: str | None) -> str:
     return item if target is None else f"{item} on {target}"
 
 
-def case_of(row: Mapping[str, Any]) -> str:
+def case_of(row: OfItem) -> str:
     """Return the name of the case that a row of rollouts is of."""
-    return case_name(row["item"], row.get("target"))
+    return row.item if row.target is None else case_name(row.item, row.target)
 
 
 def target_of(case: str, targets: Sequence[Target]) -> Target | None:

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
@@ -55,21 +57,20 @@ async def _merge(
     edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(fresh))
     offered = [edit.id for patch in patches for edit in patch.edits]
     kept = {parent for edit in edits for parent in edit.parents}
-    run.history.append(
-        "patch.merged",
-        {
-            "epoch": view.epoch,
-            "step": view.step,
-            "patch": f"p{seq}",
-            "level": level,
-            "group": group,
-            "inputs": [patch.id for patch in patches],
-            "edits": [edit.to_json() for edit in edits],
-            "dropped": [id for id in offered if id not in kept],
-            "reason": reason,
-            "rule": answer.rule,
-            "reply": answer.reply,
-        },
+    run.tell(
+        types.PatchMerged(
+            epoch=view.epoch,
+            step=view.step,
+            patch=f"p{seq}",
+            level=level,
+            group=group,
+            inputs=tuple(patch.id for patch in patches),
+            edits=edits_made(edits),
+            dropped=tuple(id for id in offered if id not in kept),
+            reason=reason,
+            rule=answer.rule,
+            reply=answer.reply,
+        )
     )
     items = tuple(dict.fromkeys(item for patch in patches for item in patch.items))
     return Patch(source=patches[0].source, items=items, edits=edits, id=f"p{seq}")

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
@@ -49,17 +51,16 @@ async def appendix_edit(run: Run, view: StepView, patches: Sequence[Patch]) -> E
         items=tuple(dict.fromkeys(id for p in patches if p.notes for id in p.items)),
         id=f"{seq}.0",
     )
-    run.history.append(
-        "appendix.proposed",
-        {
-            "epoch": view.epoch,
-            "step": view.step,
-            "patch": f"p{seq}",
-            "edits": [edit.to_json()],
-            "reason": reason,
-            "rule": rule,
-            "reply": reply,
-        },
+    run.tell(
+        types.AppendixProposed(
+            epoch=view.epoch,
+            step=view.step,
+            patch=f"p{seq}",
+            edits=edits_made([edit]),
+            reason=reason,
+            rule=rule,
+            reply=reply,
+        )
     )
     return edit
 

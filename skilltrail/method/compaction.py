@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import partial
 
 from skilltrail.core.tokens import count_tokens
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -34,17 +36,16 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
     edit = Edit(
         "rewrite", content=answer.value, kind=SOURCE, reason=answer.reason, id=f"{seq}.0"
     )
-    run.history.append(
-        "compaction.proposed",
-        {
-            "epoch": view.epoch,
-            "step": step,
-            "patch": f"p{seq}",
-            "edits": [edit.to_json()],
-            "reasoning": answer.reason,
-            "rule": answer.rule,
-            "reply": answer.reply,
-        },
+    run.tell(
+        types.CompactionProposed(
+            epoch=view.epoch,
+            step=step,
+            patch=f"p{seq}",
+            edits=edits_made([edit]),
+            reasoning=answer.reason,
+            rule=answer.rule,
+            reply=answer.reply,
+        )
     )
     build = partial(rewrite, state.skill, answer.value, edit.id)
     candidate, decided = await with_frontmatter(run, build)

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.core.order import seeded_order
 from skilltrail.core.score import Score
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import Purpose, Sample
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import Pair
@@ -45,7 +48,7 @@ async def compare_epochs(run: Run, state: State, epoch: int) -> tuple[Pair, ...]
         if settings.pairs == "changed":
             pairs += await _more(run, state, epoch, order[settings.samples :], pairs)
     kept = [pair for pair in pairs if _keeps(settings.pairs, pair.category)]
-    data = {
+    data: dict[str, Any] = {
         "epoch": epoch,
         "previous": text_digest(previous),
         "current": text_digest(current),
@@ -58,7 +61,7 @@ async def compare_epochs(run: Run, state: State, epoch: int) -> tuple[Pair, ...]
     }
     if settings.pairs == "changed" and not stalled:
         data["max_extra"] = settings.max_extra
-    run.history.append("slow_update.compared", data)
+    run.tell(types.SlowUpdateCompared(**data))
     return tuple(kept)
 
 
@@ -108,9 +111,8 @@ async def _pairs(run: Run, state: State, epoch: int, ids: Sequence[str]) -> list
 
 async def _rolled(run: Run, epoch: int, items: Sequence[Item], skill: str) -> list[Rollout]:
     rollouts = await run.rollouts.all(items, skill)
-    sample = {"rule": TAG, "size": len(items)}
-    data = scored(rollouts, skill, "slow_update", epoch=epoch)
-    run.history.append("rollouts.scored", data | {"sample": sample})
+    sample = Sample(rule=TAG, size=len(items))
+    run.tell(scored(rollouts, skill, Purpose.SLOW_UPDATE, epoch=epoch, sample=sample))
     return rollouts
 
 

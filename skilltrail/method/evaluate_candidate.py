@@ -17,8 +17,10 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score, mean_score
 from skilltrail.core.targets import case_gains, weighted_mean
 from skilltrail.core.tokens import count_tokens
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import Scores
+from skilltrail.history.log.types.parts import Purpose, Verdict
 from skilltrail.method.gate import ORDER, Gate, GateRule, gate_order, on_cost, recorded
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
@@ -44,24 +46,29 @@ async def evaluate_candidate(
     judged against the newest version, or `against` another text with its scores.
     """
     rule = replace(run.gate_rule, rule="none") if force else run.gate_rule
-    text, where = built.candidate.text, {"epoch": record.epoch, "step": record.step}
+    text = built.candidate.text
+    where: dict[str, Any] = {"epoch": record.epoch, "step": record.step}
     skill, scores = (state.skill, state.scores) if against is None else against
-    order = gate_order([item.case for item in run.cases], scores, rule, state.shortfall)
+    order = gate_order([item.case for item in run.cases], scores, rule, state.cumulative_loss)
     tokens = {"tokens_before": count_tokens(skill), "tokens_after": count_tokens(text)}
     gate = Gate(rule, order, scores, **tokens)
     rollouts = await _roll_out(run, gate, text)
     verdict = gate.verdict()
-    run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
-    about = {"source": source, "current": text_digest(skill), "candidate": text_digest(text)}
+    run.tell(scored(rollouts, text, Purpose.SELECTION, **where))
+    about: dict[str, Any] = {
+        "source": source,
+        "current": text_digest(skill),
+        "candidate": text_digest(text),
+    }
     about |= recorded(verdict, len(order)) | tokens
-    judged = run.history.append("gate.judged", where | rule_told(run, rule) | about)
+    judged = run.tell(types.GateJudged(**where, **rule_told(run, rule), **about))
     state = run.follow(state)
-    if verdict.verdict == "accepted":
+    if verdict.verdict is Verdict.ACCEPTED:
         record_version(run, state, built, judged)
     counts = {"judged": len(verdict.judged), "saved": verdict.saved}
     return run.follow(state), replace(
         record,
-        verdict=verdict.verdict,
+        verdict=verdict.verdict.value,
         before=verdict.before,
         after=verdict.after,
         won=by_task_type(run.cases, verdict.won),
@@ -130,27 +137,26 @@ def moves_best(
 
 def record_version(run: Run, state: State, built: Built, judged: Event) -> None:
     """Record an accepted candidate as the next version; its scores are in the state."""
-    candidate, gate = built.candidate, judged.data
+    candidate, gate = built.candidate, judged.read(types.GateJudged)
     best = moves_best(
         run.gate_rule, state.best_scores, state.candidate_scores, cheaper=on_cost(gate)
     )
     assert state.version is not None
-    run.history.append(
-        "skill.versioned",
-        {
-            "epoch": gate["epoch"],
-            "step": gate["step"],
-            "version": state.version + 1,
-            "parent": text_digest(candidate.parent),
-            "digest": text_digest(candidate.text),
-            "best": best,
-            "patch": built.patch,
-            "candidate": built.event,
-            "gate": judged.seq,
-            "edits": list(candidate.applied),
-            "not_applied": list(candidate.not_applied),
-            "lines_added": candidate.added,
-            "lines_removed": candidate.removed,
-            "tokens": gate["tokens_after"],
-        },
+    run.tell(
+        types.SkillVersioned(
+            epoch=gate.epoch,
+            step=gate.step,
+            version=state.version + 1,
+            parent=text_digest(candidate.parent),
+            digest=text_digest(candidate.text),
+            best=best,
+            patch=built.patch,
+            candidate=built.event,
+            gate=judged.seq,
+            edits=candidate.applied,
+            not_applied=candidate.not_applied,
+            lines_added=candidate.added,
+            lines_removed=candidate.removed,
+            tokens=gate.tokens_after,
+        )
     )

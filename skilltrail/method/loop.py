@@ -29,7 +29,16 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import TAG as TOKEN_COUNTER
 from skilltrail.core.tokens import count_tokens
+from skilltrail.history.log import types
 from skilltrail.history.log.run_state import Scores
+from skilltrail.history.log.types.parts import (
+    Batch,
+    Purpose,
+    SeedSkill,
+    StepResult,
+    Verdict,
+    items_named,
+)
 from skilltrail.method.aggregate import aggregate
 from skilltrail.method.appendix import appendix_edit
 from skilltrail.method.calls import CallsSpent
@@ -91,41 +100,39 @@ async def take_step(run: Run, state: State, step: Step) -> State:
 async def measure_seed(run: Run) -> State:
     """Record the start of the run and measure the seed skill on the selection split."""
     env, target = run.rollouts.env, run.rollouts.target
-    run.history.append(
-        "run.started",
-        {
-            "env": env.name,
-            "agent": {"version": env.version, "params": result_values(env.params)},
-            "train": [{"item": i.id, "digest": i.content_digest} for i in run.train],
-            "selection": [{"item": i.id, "digest": i.content_digest} for i in run.selection],
-            "target": dict(target.identity),
-            "seed": run.params.seed,
-            "seed_skill": {"text": run.seed_skill, "digest": text_digest(run.seed_skill)},
-            "counter": TOKEN_COUNTER,
-            "parent": run.parent,
-            **run.rollouts.scorer.consumed((*run.train, *run.selection)),
-        },
-    )
     digest = text_digest(run.seed_skill)
-    run.history.append(
-        "skill.versioned",
-        {
-            "version": 0,
-            "parent": None,
-            "digest": digest,
-            "best": True,
-            "patch": None,
-            "candidate": None,
-            "gate": None,
-            "edits": [],
-            "not_applied": [],
-            "lines_added": 0,
-            "lines_removed": 0,
-            "tokens": count_tokens(run.seed_skill),
-        },
+    run.tell(
+        types.RunStarted(
+            env=env.name,
+            agent={"version": env.version, "params": result_values(env.params)},
+            train=items_named(run.train),
+            selection=items_named(run.selection),
+            target=dict(target.identity),
+            seed=run.params.seed,
+            seed_skill=SeedSkill(text=run.seed_skill, digest=digest),
+            counter=TOKEN_COUNTER,
+            parent=run.parent,
+            **run.rollouts.scorer.consumed((*run.train, *run.selection)),
+        )
+    )
+    run.tell(
+        types.SkillVersioned(
+            version=0,
+            parent=None,
+            digest=digest,
+            best=True,
+            patch=None,
+            candidate=None,
+            gate=None,
+            edits=(),
+            not_applied=(),
+            lines_added=0,
+            lines_removed=0,
+            tokens=count_tokens(run.seed_skill),
+        )
     )
     rollouts = await run.rollouts.all(run.cases, run.seed_skill, run.params.gate.repeats)
-    run.history.append("rollouts.scored", scored(rollouts, run.seed_skill, "baseline"))
+    run.tell(scored(rollouts, run.seed_skill, Purpose.BASELINE))
     run.history.flush()
     return run.follow(State(rule=run.gate_rule))
 
@@ -133,17 +140,11 @@ async def measure_seed(run: Run) -> State:
 async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Observation, ...]]:
     """Roll out the step's batches with the current skill; return what may be reflected on."""
     rollouts = await run.rollouts.all(run.train_items(step.items), state.skill)
-    run.history.append(
-        "rollouts.scored",
-        scored(rollouts, state.skill, "train", epoch=step.epoch, step=step.step)
-        | {
-            "batch": {
-                "rule": "seeded/1",
-                "size": run.params.batch_size,
-                "accumulation": run.params.accumulation,
-            }
-        },
+    batch = Batch(
+        rule="seeded/1", size=run.params.batch_size, accumulation=run.params.accumulation
     )
+    where = {"epoch": step.epoch, "step": step.step}
+    run.tell(scored(rollouts, state.skill, Purpose.TRAIN, batch=batch, **where))
     observed = [run.observe(rollout, state.digest) for rollout in rollouts]
     seen = tuple(one for one in observed if one is not None)
     return run.follow(state).with_seen(seen), seen
@@ -165,7 +166,7 @@ def decide_budget(run: Run, step: Step) -> int | None:
         read |= {"phase": params.lr_phase} if params.lr_phase != "start" else {}
         read |= {"rounding": params.lr_rounding} if params.lr_rounding != "up" else {}
     budget = edit_budget(step.step, schedule=schedule, **{"lr": None} | read)
-    data = {
+    data: dict[str, Any] = {
         "epoch": step.epoch,
         "step": step.step,
         "budget": budget,
@@ -175,7 +176,7 @@ def decide_budget(run: Run, step: Step) -> int | None:
         "reply": None,
         **read,
     }
-    run.history.append("budget.decided", data)
+    run.tell(types.BudgetDecided(**data))
     return budget
 
 
@@ -219,16 +220,15 @@ def with_candidate(
 def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
     """Record the end of a step and make the log durable."""
     counts = dict(record.counts) | {"replies_rejected": replies_rejected(run)}
-    run.history.append(
-        "step.ended",
-        {
-            "epoch": record.epoch,
-            "step": record.step,
-            "result": record.verdict,
-            "reason": reason,
-            "counts": counts,
-            "version": state.version,
-        },
+    run.tell(
+        types.StepEnded(
+            epoch=record.epoch,
+            step=record.step,
+            result=StepResult(record.verdict),
+            reason=reason,
+            counts=counts,
+            version=-1 if state.version is None else state.version,
+        )
     )
     run.history.flush()
     record = replace(record, counts=counts)
@@ -256,18 +256,18 @@ def finish(run: Run, state: State, why: str) -> State:
         score = None if mean is None else float(mean)
         return {"version": version, "digest": text_digest(text), "score": score}
 
-    data = {
+    data: dict[str, Any] = {
         "best": skill(state.best_skill, state.best_version, state.best_scores),
         "last": skill(state.skill, state.version, state.scores),
         "why": why,
         "steps": state.ended.total(),
-        **{name: state.ended[name] for name in ("accepted", "rejected", "indecisive")},
+        **{name: state.ended[name] for name in Verdict},
         "totals": {name: state.totals[name] for name in COUNTS},
     }
     if why == "patience":
         data["patience"] = run.params.patience
     if why == "calls":
         data["calls"] = run.params.stop.calls
-    run.history.append("run.finished", data)
+    run.tell(types.RunFinished(**data))
     run.history.flush()
     return state

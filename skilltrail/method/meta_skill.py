@@ -7,6 +7,7 @@ optimizer calls. It is versioned as events and never part of the skill.
 from __future__ import annotations
 
 from skilltrail.core.canon import text_digest
+from skilltrail.history.log import types
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import EpochView
@@ -14,20 +15,19 @@ from skilltrail.optimizers.protocol import EpochView
 
 async def write_meta_skill(run: Run, state: State, view: EpochView) -> State:
     """Ask for the memory, record it, and return the state that carries it."""
-    answer = await run.optimizer.remember(view)
+    answer = await run.optimizer.meta_skill(view)
     for reply in answer.rejected:
         reject_reply(run, reply, epoch=view.epoch)
     if answer.value is None:
         return state
-    run.history.append(
-        "meta_skill.written",
-        {
-            "epoch": view.epoch,
-            "text": answer.value,
-            "digest": text_digest(answer.value),
-            "reasoning": answer.reason,
-            "rule": answer.rule,
-            "reply": answer.reply,
-        },
+    run.tell(
+        types.MetaSkillWritten(
+            epoch=view.epoch,
+            text=answer.value,
+            digest=text_digest(answer.value),
+            reasoning=answer.reason,
+            rule=answer.rule,
+            reply=answer.reply,
+        )
     )
     return run.follow(state)

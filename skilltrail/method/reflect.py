@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from msgspec import convert
+
+from skilltrail.history.log import types
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import RejectedReply, StepView
 from skilltrail.skill.edit import Patch
@@ -27,33 +30,34 @@ def record_patch(run: Run, patch: Patch, **where: int) -> Patch:
     seq = run.history.next_seq
     edits = tuple(replace(edit, id=f"{seq}.{index}") for index, edit in enumerate(patch.edits))
     patch = replace(patch, id=f"p{seq}", edits=edits)
-    run.history.append(
-        "patch.proposed",
-        {
-            **where,
-            "patch": patch.id,
-            "source": patch.source,
-            "items": list(patch.items),
-            "shown": dict(patch.shown),
-            "edits": [edit.to_json() for edit in patch.edits],
-            "reasoning": patch.reasoning,
-            "failure_types": dict(patch.failure_types),
-            "rule": None if patch.reply is not None else run.optimizer.tag,
-            "reply": patch.reply,
-        },
+    run.tell(
+        convert(
+            {
+                **where,
+                "patch": patch.id,
+                "source": patch.source,
+                "items": patch.items,
+                "shown": dict(patch.shown),
+                "edits": [edit.to_json() for edit in patch.edits],
+                "reasoning": patch.reasoning,
+                "failure_types": dict(patch.failure_types),
+                "rule": None if patch.reply is not None else run.optimizer.tag,
+                "reply": patch.reply,
+            },
+            types.PatchProposed,
+        )
     )
     return patch
 
 
 def reject_reply(run: Run, rejected: RejectedReply, **where: int) -> None:
     """Record an optimizer reply that could not be used; `where` is epoch and step."""
-    run.history.append(
-        "reply.rejected",
-        {
+    run.tell(
+        types.ReplyRejected(
             **where,
-            "stage": rejected.stage,
-            "reply": rejected.reply,
-            "message": rejected.message,
-            "then": rejected.then,
-        },
+            stage=rejected.stage,
+            reply=rejected.reply,
+            message=rejected.message,
+            then=rejected.then,
+        )
     )

@@ -20,14 +20,11 @@ from skilltrail.core.score import Outcome, Score, mean
 from skilltrail.core.served import served_by
 from skilltrail.core.trajectory import Trajectory, cost_of
 from skilltrail.envs.protocol import Environment
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import CostOf, Coverage, Purpose, RowScored
 from skilltrail.method.making import Counter, Here, Maker, Shared
 from skilltrail.method.scoring import Scorer
-from skilltrail.models.errors import (
-    GaveUp,
-    ModelConfigError,
-    ModelError,
-    UnseenRequest,
-)
+from skilltrail.models.errors import GaveUp, ModelConfigError, ModelError, UnseenRequest
 from skilltrail.models.judge import Judge
 from skilltrail.models.panel import member_of, members_of
 from skilltrail.models.protocol import Model
@@ -54,22 +51,21 @@ class Rollout:
     repeat: int | None = None
     judgement: str | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> RowScored:
         """Return the row that `rollouts.scored` records."""
-        said = {
-            "repeat": self.repeat,
-            "target": self.item.target,
-            "judgement": self.judgement,
-            "cost": self.score.cost and self.score.cost.to_json(),
-        }
-        return {name: value for name, value in said.items() if value is not None} | {
-            "item": self.item.id,
-            "outcome": self.score.outcome.value,
-            "hard": self.score.hard,
-            "soft": self.score.soft,
-            "reason": self.score.reason,
-            "key": self.key,
-        }
+        score, cost = self.score, self.score.cost
+        return RowScored(
+            item=self.item.id,
+            target=self.item.target,
+            outcome=score.outcome,
+            hard=score.hard,
+            soft=score.soft,
+            reason=score.reason,
+            key=self.key,
+            repeat=self.repeat,
+            judgement=self.judgement,
+            cost=None if cost is None else CostOf(tokens=cost.tokens, calls=cost.calls),
+        )
 
 
 class Rollouts:
@@ -279,19 +275,19 @@ class Rollouts:
 
 
 def scored(
-    rollouts: Sequence[Rollout], skill: str, purpose: str, **where: int | str
-) -> dict[str, Any]:
-    """Return the data of a `rollouts.scored` event; means are over the scored items only."""
+    rollouts: Sequence[Rollout], skill: str, purpose: Purpose, **where: Any
+) -> RolloutsScored:
+    """Return the event of scored rollouts; means are over the scored items only."""
     done = sum(r.score.hard is not None for r in rollouts)
-    return {
+    return RolloutsScored(
+        purpose=purpose,
+        skill=text_digest(skill),
+        items=tuple(r.row() for r in rollouts),
+        coverage=Coverage(scored=done, asked=len(rollouts)),
+        mean_hard=mean(r.score.hard for r in rollouts),
+        mean_soft=mean(r.score.soft for r in rollouts),
         **where,
-        "purpose": purpose,
-        "skill": text_digest(skill),
-        "items": [r.row() for r in rollouts],
-        "coverage": {"scored": done, "asked": len(rollouts)},
-        "mean_hard": mean(r.score.hard for r in rollouts),
-        "mean_soft": mean(r.score.soft for r in rollouts),
-    }
+    )
 
 
 def _raise_fatal(task: asyncio.Task[Rollout]) -> None:

@@ -13,8 +13,10 @@ from typing import Any, Protocol
 
 from skilltrail.core.item import FEEDBACK, Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_state import RunState, evolve
+from skilltrail.history.log.events import Event, told
+from skilltrail.history.log.evolve import evolve
+from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.parts import Part
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts
 from skilltrail.method.schedule import Step, plan_epoch, steps_per_epoch
@@ -85,6 +87,10 @@ class Run:
         for event in self.history.events[0 if state.last is None else state.last.seq :]:
             state = evolve(state, event)
         return state
+
+    def tell(self, said: Part) -> Event:
+        """Record what happened as the history's next event."""
+        return self.history.append(*told(said))
 
     def observe(self, rollout: Rollout, skill: str) -> Observation | None:
         """Return what the optimizer may see of a train rollout; None when it is missing.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import LeftOut
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import Answer, StepView
@@ -32,23 +34,22 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
     order = answer.value
     selected = [edits[index] for index in (order if budget is None else order[:budget])]
     chosen = {edit.id for edit in selected}
-    run.history.append(
-        "edits.selected",
-        {
-            "epoch": view.epoch,
-            "step": view.step,
-            "patch": merged.id,
-            "budget": budget,
-            "selected": [edit.id for edit in selected],
-            "left_out": [
-                {"edit": edit.id, "reason": "beyond the edit budget"}
+    run.tell(
+        types.EditsSelected(
+            epoch=view.epoch,
+            step=view.step,
+            patch=merged.id,
+            budget=budget,
+            selected=tuple(edit.id for edit in selected),
+            left_out=tuple(
+                LeftOut(edit=edit.id, reason="beyond the edit budget")
                 for edit in edits
                 if edit.id not in chosen
-            ],
-            "rule": answer.rule,
-            "reason": answer.reason,
-            "reply": answer.reply,
-        },
+            ),
+            rule=answer.rule,
+            reason=answer.reason,
+            reply=answer.reply,
+        )
     )
     return selected
 
@@ -67,17 +68,16 @@ async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
     otherwise = 0 if view.budget is None else most
     budget = otherwise if answer.value is None else min(answer.value, most)
     scheduled = answer.value is None or answer.rule == SCHEDULED
-    run.history.append(
-        "budget.decided",
-        {
-            "epoch": view.epoch,
-            "step": view.step,
-            "budget": budget,
-            "schedule": "autonomous",
-            "rule": SCHEDULED if scheduled else "autonomous/1",
-            "offered": len(merged.edits),
-            "reason": answer.reason,
-            "reply": answer.reply,
-        },
+    run.tell(
+        types.BudgetDecided(
+            epoch=view.epoch,
+            step=view.step,
+            budget=budget,
+            schedule="autonomous",
+            rule=SCHEDULED if scheduled else "autonomous/1",
+            offered=len(merged.edits),
+            reason=answer.reason,
+            reply=answer.reply,
+        )
     )
     return replace(view, budget=budget)

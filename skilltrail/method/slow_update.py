@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from functools import partial
 
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
@@ -24,7 +26,7 @@ REGION = SOURCE = "slow_update"
 
 async def slow_update(run: Run, state: State, view: EpochView) -> State:
     """Ask for guidance and judge it; return the state after the verdict."""
-    answer = await run.optimizer.guide(view)
+    answer = await run.optimizer.slow_update(view)
     for reply in answer.rejected:
         reject_reply(run, reply, epoch=view.epoch)
     if answer.value is None or answer.value == view.guidance:
@@ -41,19 +43,19 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
         items=items,
         id=f"{seq}.0",
     )
-    run.history.append(
-        "slow_update.proposed",
-        {
-            "epoch": view.epoch,
-            "step": step,
-            "patch": f"p{seq}",
-            "mode": run.params.slow_update.mode,
-            "edits": [edit.to_json()],
-            "reasoning": answer.reason,
-            "items": list(items),
-            "rule": answer.rule,
-            "reply": answer.reply,
-        },
+    force = run.params.slow_update.mode == "force"
+    run.tell(
+        types.SlowUpdateProposed(
+            epoch=view.epoch,
+            step=step,
+            patch=f"p{seq}",
+            mode="force" if force else "gated",
+            edits=edits_made([edit]),
+            reasoning=answer.reason,
+            items=items,
+            rule=answer.rule,
+            reply=answer.reply,
+        )
     )
     make = partial(apply_edits, state.skill, [edit], owner=REGION)
     candidate = await built(make, next_one(run))
@@ -62,7 +64,6 @@ async def slow_update(run: Run, state: State, view: EpochView) -> State:
     )
     if not recorded.usable:
         return run.follow(state)
-    force = run.params.slow_update.mode == "force"
     record = StepRecord(view.epoch, step)
     state, _ = await evaluate_candidate(
         run, state, recorded, record, source=SOURCE, force=force

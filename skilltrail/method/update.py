@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
+from msgspec import convert
+
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.lines import packed
+from skilltrail.history.log import types
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import StepView
@@ -192,26 +195,28 @@ def record_candidate(
     """
     before = rejected_before(run, state, text_digest(candidate.text), source)
     faults = candidate.faults + _too_long(run, candidate)
-    event = run.history.append(
-        "candidate.built",
-        {
-            "epoch": epoch,
-            "step": step,
-            "source": source,
-            "mode": mode,
-            "parent": text_digest(candidate.parent),
-            "candidate": text_digest(candidate.text),
-            "results": [result.to_json() for result in candidate.results],
-            "faults": list(faults),
-            "diff": candidate.diff,
-            "sources": packed(candidate.sources),
-            "tokens": count_tokens(candidate.text),
-            "rule": rule,
-            "reply": reply,
-            **({} if mode == "patch" else {"text": candidate.text}),
-            **({} if more is None else more),
-            **({} if before is None else {"rejected_before": before}),
-        },
+    event = run.tell(
+        convert(
+            {
+                "epoch": epoch,
+                "step": step,
+                "source": source,
+                "mode": mode,
+                "parent": text_digest(candidate.parent),
+                "candidate": text_digest(candidate.text),
+                "results": [result.to_json() for result in candidate.results],
+                "faults": faults,
+                "diff": candidate.diff,
+                "sources": packed(candidate.sources),
+                "tokens": count_tokens(candidate.text),
+                "rule": rule,
+                "reply": reply,
+                **({} if mode == "patch" else {"text": candidate.text}),
+                **({} if more is None else more),
+                **({} if before is None else {"rejected_before": before}),
+            },
+            types.CandidateBuilt,
+        )
     )
     return Built(candidate, faults, patch, event.seq, before)
 

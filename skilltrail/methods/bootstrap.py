@@ -24,6 +24,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from skilltrail.core.item import Item
+from skilltrail.history.log.types.parts import Purpose
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
@@ -137,8 +138,7 @@ class Sets:
         run.rollouts.require(rolled)
         if rolled:
             where = {"epoch": step.epoch, "step": step.step}
-            data = scored(rolled, teacher.text, "demonstrations", **where)
-            run.history.append("rollouts.scored", data)
+            run.tell(scored(rolled, teacher.text, Purpose.DEMONSTRATIONS, **where))
         return rolled, shown
 
 

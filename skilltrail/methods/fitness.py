@@ -16,6 +16,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import IncompleteError
 from skilltrail.core.item import Item
 from skilltrail.core.score import exact_mean
+from skilltrail.history.log.types.parts import Purpose, Sample
 from skilltrail.method.loop import end_step
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
@@ -80,10 +81,8 @@ async def roll_out_sample(
             "Nothing scored is no score, and a method that goes by scores needs one: fix the "
             "cause, `skilltrail store retry-missing`, and run the same command again",
         )
-    data = scored(rollouts, text, "fitness", **where)
-    run.history.append(
-        "rollouts.scored", data | {"sample": {"rule": SAMPLE, "size": len(items)}}
-    )
+    chosen = Sample(rule=SAMPLE, size=len(items))
+    run.tell(scored(rollouts, text, Purpose.FITNESS, sample=chosen, **where))
     return rollouts, mean
 
 

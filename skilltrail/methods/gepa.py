@@ -28,6 +28,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 from itertools import combinations
 
+from skilltrail.history.log.types.parts import Purpose
 from skilltrail.method.aggregate import aggregate
 from skilltrail.method.evaluate_candidate import evaluate_candidate, record_version
 from skilltrail.method.loop import end_step, first_record
@@ -143,7 +144,7 @@ async def keep(
         return end_step(run, state, record, "")
     rollouts = await run.rollouts.all(run.selection, text, run.params.gate.repeats)
     where = {"epoch": step.epoch, "step": step.step}
-    run.history.append("rollouts.scored", scored(rollouts, text, "selection", **where))
+    run.tell(scored(rollouts, text, Purpose.SELECTION, **where))
     state = run.follow(state)
     record_version(run, state, tried.built, gate)
     return end_step(run, run.follow(state), record, "")

@@ -10,7 +10,9 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.score import exact_mean
 from skilltrail.core.tokens import count_tokens
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.parts import Batch, Purpose, Source, Verdict
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
@@ -26,9 +28,9 @@ async def roll_out(
 ) -> tuple[State, list[Rollout], tuple[Observation, ...]]:
     """Roll out the step's minibatch with a document; return what may be reflected on too."""
     rollouts = await run.rollouts.all(run.train_items(step.items), skill)
-    batch = {"rule": "in_turn/1", "size": size, "accumulation": 1}
-    data = scored(rollouts, skill, "train", epoch=step.epoch, step=step.step)
-    run.history.append("rollouts.scored", data | {"batch": batch})
+    batch = Batch(rule="in_turn/1", size=size, accumulation=1)
+    where = {"epoch": step.epoch, "step": step.step}
+    run.tell(scored(rollouts, skill, Purpose.TRAIN, batch=batch, **where))
     observed = [run.observe(rollout, text_digest(skill)) for rollout in rollouts]
     seen = tuple(one for one in observed if one is not None)
     return run.follow(state).with_seen(seen), rollouts, seen
@@ -44,29 +46,28 @@ async def judge_minibatch(
     """
     text = tried.built.candidate.text
     after = await run.rollouts.all([rollout.item for rollout in before], text)
-    where = {"epoch": step.epoch, "step": step.step}
-    run.history.append("rollouts.scored", scored(after, text, "minibatch", **where))
+    where: dict[str, Any] = {"epoch": step.epoch, "step": step.step}
+    run.tell(scored(after, text, Purpose.MINIBATCH, **where))
     rule = run.gate_rule
     pairs = {
         old.item.id: (rule.value(old.score), rule.value(new.score))
         for old, new in zip(before, after, strict=True)
     }
     found = verdict_of(pairs)
-    event = run.history.append(
-        "gate.judged",
-        {
+    event = run.tell(
+        types.GateJudged(
             **where,
-            "source": "step",
-            "split": "train",
-            "rule": TAG,
+            source=Source.STEP,
+            split="train",
+            rule=TAG,
             **consumed(rule),
-            "current": text_digest(parent),
-            "candidate": text_digest(text),
-            "order": ORDER,
+            current=text_digest(parent),
+            candidate=text_digest(text),
+            order=ORDER,
             **found,
-            "tokens_before": count_tokens(parent),
-            "tokens_after": count_tokens(text),
-        },
+            tokens_before=count_tokens(parent),
+            tokens_after=count_tokens(text),
+        )
     )
     record = replace(
         tried.record,
@@ -91,7 +92,9 @@ def verdict_of(pairs: Pairs) -> dict[str, Any]:
     before = exact_mean(a for a, _ in known.values())
     after = exact_mean(b for _, b in known.values())
     gain = sum((b - a for a, b in known.values()), Fraction(0))
-    verdict, reason = ("accepted", "sum higher") if gain > 0 else ("rejected", "sum not higher")
+    verdict, reason = (
+        (Verdict.ACCEPTED, "sum higher") if gain > 0 else (Verdict.REJECTED, "sum not higher")
+    )
     return {
         "before": None if before is None else float(before),
         "after": None if after is None else float(after),

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 
+from skilltrail.history.log import types
 from skilltrail.method import loop
 from skilltrail.method.calls import CallsSpent
 from skilltrail.method.run import Run, State
@@ -64,10 +65,7 @@ async def compete(run: Run, rival: Method) -> State:
     rival.require()
     state = await loop.measure_seed(run)
     settings = asdict(getattr(run.params.methods, run.params.method))
-    run.history.append(
-        "method.chosen",
-        {"method": run.params.method, "rule": rival.tag, "settings": settings},
-    )
+    run.tell(types.MethodChosen(method=run.params.method, rule=rival.tag, settings=settings))
     why = rival.end
     try:
         async with aclosing(rival.steps(run, state)) as steps:

@@ -13,7 +13,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from msgspec import convert
+
 from skilltrail.core.canon import text_digest
+from skilltrail.history.log import types
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
@@ -63,17 +66,19 @@ def choose_parents(
 ) -> None:
     """Record which documents the step works on, and what they were chosen from; `consumed` is
     what else the choice read."""
-    run.history.append(
-        "parents.chosen",
-        {
-            "epoch": step.epoch,
-            "step": step.step,
-            "parents": [one.to_json() for one in parents],
-            **({"pool": [one.to_json() for one in pool]} if pool else {}),
-            **consumed,
-            "rule": rule,
-            "reason": reason,
-        },
+    run.tell(
+        convert(
+            {
+                "epoch": step.epoch,
+                "step": step.step,
+                "parents": [one.to_json() for one in parents],
+                **({"pool": [one.to_json() for one in pool]} if pool else {}),
+                **consumed,
+                "rule": rule,
+                "reason": reason,
+            },
+            types.ParentsChosen,
+        )
     )
 
 
@@ -121,26 +126,32 @@ async def select_all(
 def instruct(run: Run, step: Step, operator: str, text: str, reply: str | None = None) -> None:
     """Record by which words the optimizer is asked; `reply` wrote them, or they were drawn."""
     rule = DRAWN if reply is None else None
-    where = {"epoch": step.epoch, "step": step.step}
-    told = {"operator": operator, "text": text, "rule": rule, "reply": reply}
-    run.history.append("instruction.chosen", where | told)
+    run.tell(
+        types.InstructionChosen(
+            operator=operator,
+            text=text,
+            rule=rule,
+            reply=reply,
+            epoch=step.epoch,
+            step=step.step,
+        )
+    )
 
 
 def record_selection(run: Run, step: Step, patch: Patch) -> None:
     """Record that a patch is tried as a whole."""
-    run.history.append(
-        "edits.selected",
-        {
-            "epoch": step.epoch,
-            "step": step.step,
-            "patch": patch.id,
-            "budget": None,
-            "selected": [edit.id for edit in patch.edits],
-            "left_out": [],
-            "rule": "all/1",
-            "reason": "the patch is tried as a whole",
-            "reply": None,
-        },
+    run.tell(
+        types.EditsSelected(
+            epoch=step.epoch,
+            step=step.step,
+            patch=patch.id,
+            budget=None,
+            selected=tuple(edit.id for edit in patch.edits),
+            left_out=(),
+            rule="all/1",
+            reason="the patch is tried as a whole",
+            reply=None,
+        )
     )
 
 

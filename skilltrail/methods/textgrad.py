@@ -25,6 +25,8 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from skilltrail.history.log import types
+from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
@@ -110,21 +112,20 @@ def summed(run: Run, step: Step, patches: Sequence[Patch]) -> Patch:
         replace(edit, id=f"{seq}.{n}", parents=(edit.id,)) for n, edit in enumerate(every)
     )
     total = Patch("failure", (), edits, id=f"p{seq}")
-    run.history.append(
-        "patch.merged",
-        {
-            "epoch": step.epoch,
-            "step": step.step,
-            "patch": total.id,
-            "level": 1,
-            "group": "final",
-            "inputs": [patch.id for patch in patches],
-            "edits": [edit.to_json() for edit in edits],
-            "dropped": [],
-            "reason": "all feedback of the batch",
-            "rule": SUM,
-            "reply": None,
-        },
+    run.tell(
+        types.PatchMerged(
+            epoch=step.epoch,
+            step=step.step,
+            patch=total.id,
+            level=1,
+            group="final",
+            inputs=tuple(patch.id for patch in patches),
+            edits=edits_made(edits),
+            dropped=(),
+            reason="all feedback of the batch",
+            rule=SUM,
+            reply=None,
+        )
     )
     record_selection(run, step, total)
     return total

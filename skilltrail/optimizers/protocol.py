@@ -228,10 +228,10 @@ class Optimizer(Protocol):
     async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
         """Return fewer notes (`list[str]`) that say the same: `skill_aware` only."""
 
-    async def guide(self, view: EpochView) -> Answer:
+    async def slow_update(self, view: EpochView) -> Answer:
         """Return the text of the slow-update region (`str`), or None for no change."""
 
-    async def remember(self, view: EpochView) -> Answer:
+    async def meta_skill(self, view: EpochView) -> Answer:
         """Return the meta skill (`str`): a compact memory for later optimizer calls."""
 
     async def compact(self, view: EpochView) -> Answer:

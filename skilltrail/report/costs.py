@@ -11,7 +11,8 @@ from markupsafe import escape
 
 from skilltrail.core.score import Cost
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.rows import Row
+from skilltrail.history.log.types.outcomes import GateJudged, RolloutsScored
+from skilltrail.history.log.types.parts import Purpose, RowScored, Source
 from skilltrail.report.charts import SHAPES
 from skilltrail.report.svg import LEFT, RIGHT, TOP, Frame, grid, n, svg
 from skilltrail.report.tables import baseline_mean
@@ -38,25 +39,29 @@ class Priced:
 def priced(training: Sequence[Event]) -> list[Priced]:
     """Return the seed skill and each candidate judged in full, in the order of the log; those
     whose tokens no provider told are left out."""
-    found, rows = [], []
+    found: list[Priced] = []
+    rows: Sequence[RowScored] = ()
     for event in training:
-        data = event.data
-        if event.type == "rollouts.scored":
-            rows = data["items"]
-            score = baseline_mean(training) if data["purpose"] == "baseline" else None
+        said = event.said
+        if isinstance(said, RolloutsScored):
+            rows = said.items
+            baseline = said.purpose is Purpose.BASELINE
+            score = baseline_mean(training) if baseline else None
             found += _priced("seed", "seed", score, rows)
-        elif event.type == "gate.judged" and "split" not in data:
-            found += _priced(_name(data), data["verdict"], data["after"], rows)
+        elif isinstance(said, GateJudged) and said.split is None:
+            found += _priced(_name(said), said.verdict.value, said.after, rows)
     return found
 
 
-def _name(data: Row) -> str:
-    source = "" if data["source"] == "step" else f" ({data['source'].replace('_', ' ')})"
-    return f"step {data['step']}{source}"
+def _name(said: GateJudged) -> str:
+    apart = said.source is not Source.STEP
+    return f"step {said.step}" + (f" ({said.source.replace('_', ' ')})" if apart else "")
 
 
-def _priced(name: str, verdict: str, score: float | None, rows: Sequence[Row]) -> list[Priced]:
-    costs = [Cost(**row["cost"]) for row in rows if "cost" in row]
+def _priced(
+    name: str, verdict: str, score: float | None, rows: Sequence[RowScored]
+) -> list[Priced]:
+    costs = [Cost(row.cost.tokens, row.cost.calls) for row in rows if row.cost is not None]
     total = Cost.total(costs)
     if score is None or not costs or total.tokens is None:
         return []

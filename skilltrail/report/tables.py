@@ -13,9 +13,11 @@ from typing import Any
 from skilltrail.core.score import Score, exact_mean, metric
 from skilltrail.core.stats import gain_interval
 from skilltrail.core.targets import Target, by_item, of_target, targets_in, weighted_mean
+from skilltrail.history.log import types
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import scores_of
+from skilltrail.history.log.types.parts import Purpose
 
 METRICS = ("hard", "soft")
 COLUMNS = (
@@ -29,6 +31,7 @@ TRANSFERRED = (
     "share_high",
 )  # fmt: skip
 
+COLUMN_OF = {Purpose.TRAIN: "train", Purpose.SELECTION: "candidate"}
 Kind = tuple[str, float]  # metric and mixed weight
 Scores = dict[str, Score]
 
@@ -41,23 +44,23 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
     end = end_of(training)
     if end is None:
         raise ValueError("the run has not finished")
-    finished = end.data
-    digests = {"seed": training[0].data["seed_skill"]["digest"]} | {
-        name: finished[name]["digest"] for name in ("best", "last")
-    }
+    finished = end.read(types.RunFinished)
+    digests = {"seed": seed_digest(training), "best": finished.best.digest}
+    digests["last"] = finished.last.digest
     kind, chosen = gate_metric(training), scores_by_skill(training, "baseline", "selection")
     test, several = _of(digests, scores_by_skill(evaluation, "test")), targets_of(training)
     ends = _of({n: digests[n] for n in ("seed", "best")}, chosen)
     numbers: dict[str, Any] = {
         "selection": _means(kind, ends, several),
-        "steps": finished["steps"],
-        "accepted": finished["accepted"],
-        "rejected": finished["rejected"],
-        "indecisive": finished["indecisive"],
+        "steps": finished.steps,
+        "accepted": finished.accepted,
+        "rejected": finished.rejected,
+        "indecisive": finished.indecisive,
         "skill_tokens": _tokens(training, digests["best"]),
     }
     if test:
-        tag = next(e.data["interval"] for e in evaluation if e.type == "skill.evaluated")
+        told = (event.said for event in evaluation)
+        tag = next(one.interval for one in told if type(one) is types.SkillEvaluated)
         numbers["test"] = _means(kind, test, several, tag) | _named(evaluation)
     transfer = _transfer(evaluation)
     return numbers | ({"transfer": transfer} if transfer else {})
@@ -68,13 +71,13 @@ def scores_by_skill(events: Sequence[Event], *purposes: str) -> dict[str, Scores
     skill digest; an evaluation that stopped early is no match for a whole one."""
     found: dict[str, Scores] = {}
     for event in events:
-        data = event.data
-        if event.type != "rollouts.scored" or data["purpose"] not in purposes:
+        said = event.said
+        if not isinstance(said, types.RolloutsScored) or said.purpose not in purposes:
             continue
-        scores = scores_of(data["items"])
-        whole = len(scores) >= len(found.get(data["skill"], ()))
-        if whole and data.get("split", "test") == "test":
-            found[data["skill"]] = scores
+        scores = scores_of(said.items)
+        whole = len(scores) >= len(found.get(said.skill, ()))
+        if whole and said.split in (None, "test"):
+            found[said.skill] = scores
     return found
 
 
@@ -88,35 +91,34 @@ def held_out_values(
     end = end_of(training)
     if end is None:
         return {}
-    ends = {
-        "seed": training[0].data["seed_skill"]["digest"],
-        "best": end.data["best"]["digest"],
-    }
+    ends = {"seed": seed_digest(training), "best": end.read(types.RunFinished).best.digest}
     scores = _of(ends, scores_by_skill(evaluation, "test"))
     kind, several = gate_metric(training), targets_of(training)
     values = _shared(kind, scores, several) if len(scores) == 2 else {}
     return values if values.get("seed") else {}
 
 
+def seed_digest(training: Sequence[Event]) -> str:
+    return training[0].read(types.RunStarted).seed_skill.digest
+
+
 def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
     """Return, by target and skill, what it scores there and the share of the gain it keeps."""
     found: dict[str, Any] = {}
     for event in evaluation:
-        if event.type == "skill.transferred":
-            data = event.data
-            rows = found.setdefault(data["target"], {})
-            rows[data["name"]] = {name: data[name] for name in TRANSFERRED if name in data}
+        said = event.said
+        if isinstance(said, types.SkillTransferred):
+            rows = found.setdefault(said.target, {})
+            rows[said.name] = {name: getattr(said, name) for name in TRANSFERRED}
     return found
 
 
 def _named(evaluation: Sequence[Event]) -> dict[str, Any]:
     """Return, by skill, the environment's further metrics on the test split, if it has any."""
     found = {
-        event.data["name"]: {one["name"]: one["mean"] for one in event.data["metrics"]}
-        for event in evaluation
-        if event.type == "skill.evaluated"
-        and event.data["split"] == "test"
-        and "metrics" in event.data
+        said.name: {one.name: one.mean for one in said.metrics}
+        for said in (event.said for event in evaluation)
+        if type(said) is types.SkillEvaluated and said.split == "test" and said.metrics
     }
     return {"metrics": found} if found else {}
 
@@ -127,39 +129,28 @@ def curve(training: Sequence[Event]) -> list[dict[str, Any]]:
     columns = columns_of(training)
     row: dict[str, Any] = dict.fromkeys(columns)
     best = baseline_mean(training)
-    tokens = training[1].data["tokens"]
+    tokens = training[1].read(types.SkillVersioned).tokens
     for event in training:
-        data = event.data
-        if event.type == "rollouts.scored" and data["purpose"] == "train":
-            row |= {"train_hard": data["mean_hard"], "train_soft": data["mean_soft"]}
-        elif event.type == "budget.decided":
-            row["lr"] = data["budget"]
-        elif event.type == "rollouts.scored" and data["purpose"] == "selection":
-            row |= {"candidate_hard": data["mean_hard"], "candidate_soft": data["mean_soft"]}
-        elif event.type == "gate.judged":
-            row |= {"before": data["before"], "after": data["after"]}
-            for one in data.get("targets", ()):
-                row |= {f"{kind}_{one['target']}": one[kind] for kind in ("before", "after")}
-            if data["after"] is None:  # the mean of a part of the items is no score
+        said = event.said
+        if isinstance(said, types.RolloutsScored) and said.purpose in COLUMN_OF:
+            name = COLUMN_OF[said.purpose]
+            row |= {f"{name}_hard": said.mean_hard, f"{name}_soft": said.mean_soft}
+        elif isinstance(said, types.BudgetDecided):
+            row["lr"] = said.budget
+        elif isinstance(said, types.GateJudged):
+            row |= {"before": said.before, "after": said.after}
+            for one in () if said.targets is None else said.targets:
+                row |= {f"before_{one.target}": one.before, f"after_{one.target}": one.after}
+            if said.after is None:  # the mean of a part of the items is no score
                 row |= {"candidate_hard": None, "candidate_soft": None}
-        elif event.type == "skill.versioned":
-            tokens = data["tokens"]
-            best = row["after"] if data["best"] and data["version"] else best
-        elif event.type == "step.ended":
-            counts = {name: data["counts"].get(name, 0) for name in ("merged", "selected")}
-            rows.append(
-                row
-                | counts
-                | {
-                    "step": data["step"],
-                    "epoch": data["epoch"],
-                    "applied": data["counts"].get("applied", 0),
-                    "best": best,
-                    "verdict": data["result"],
-                    "skill_tokens": tokens,
-                    "version": data["version"],
-                }
-            )
+        elif isinstance(said, types.SkillVersioned):
+            tokens = said.tokens
+            best = row["after"] if said.best and said.version else best
+        elif isinstance(said, types.StepEnded):
+            counts = ("merged", "selected", "applied")
+            row |= {name: said.counts.get(name, 0) for name in counts}
+            row |= {"step": said.step, "epoch": said.epoch, "verdict": said.result.value}
+            rows.append(row | {"best": best, "skill_tokens": tokens, "version": said.version})
             row = dict.fromkeys(columns)
     return rows
 
@@ -173,9 +164,10 @@ def columns_of(training: Sequence[Event]) -> tuple[str, ...]:
 def baseline_mean(training: Sequence[Event]) -> float | None:
     """Return the seed skill's score on the selection split, None before it is measured."""
     for event in training:
-        if event.type == "rollouts.scored" and event.data["purpose"] == "baseline":
+        said = event.said
+        if isinstance(said, types.RolloutsScored) and said.purpose is Purpose.BASELINE:
             kind = gate_metric(training)
-            scores = scores_of(event.data["items"])
+            scores = scores_of(said.items)
             values = {case: metric(score, *kind) for case, score in scores.items()}
             mean = weighted_mean(values, targets_of(training))
             return None if mean is None else float(mean)
@@ -195,8 +187,9 @@ def tsv(rows: Sequence[Mapping[str, Any]]) -> str:
 def gate_metric(training: Sequence[Event]) -> Kind:
     """Return (metric, mixed weight) as the gate used it; hard when no candidate was judged."""
     for event in training:
-        if event.type == "gate.judged":
-            return event.data["metric"], event.data.get("mixed_weight", 0.5)
+        said = event.said
+        if isinstance(said, types.GateJudged):
+            return said.metric, 0.5 if said.mixed_weight is None else said.mixed_weight
     return "hard", 0.5
 
 
@@ -207,7 +200,8 @@ def _of(digests: Mapping[str, str], scores: Mapping[str, Scores]) -> dict[str, S
 
 def targets_of(training: Sequence[Event]) -> tuple[Target, ...]:
     """Return the targets of a run with several."""
-    return targets_in(training[0].data.get("target", {})) if training else ()
+    start = training[0].said if training else None
+    return targets_in(start.target) if isinstance(start, types.RunStarted) else ()
 
 
 def _shared(
@@ -268,10 +262,6 @@ def _mean(values: Iterable[Fraction | None]) -> float | None:
 
 
 def _tokens(training: Sequence[Event], digest: str) -> int:
-    sizes = {
-        event.data["digest"]: event.data["tokens"]
-        for event in training
-        if event.type == "skill.versioned"
-    }
-    tokens: int = sizes[digest]
-    return tokens
+    told = (event.said for event in training)
+    sizes = {one.digest: one.tokens for one in told if isinstance(one, types.SkillVersioned)}
+    return sizes[digest]

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from skilltrail.core.canon import Word
 from skilltrail.skill.folder import MAIN
 
 OPS = ("append", "insert_after", "replace", "delete", "write_region")
@@ -33,7 +33,7 @@ def text_lines(text: str) -> list[str]:
     return lines[:-1] if len(lines) > 1 and lines[-1] == "" else lines
 
 
-class EditStatus(str, Enum):
+class EditStatus(Word):
     APPLIED = "applied"
     NOT_FOUND = "not_found"
     AMBIGUOUS = "ambiguous"
@@ -91,10 +91,22 @@ class Edit:
         return {"edit": self.id, **told, **lists, "support": self.support}
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Edit:
-        told = {name: data[name] for name in data if name not in ("edit", "support")}
-        told |= {"items": tuple(data["items"]), "parents": tuple(data["parents"])}
-        return Edit(**told, id=data["edit"])
+    def of(made: Any) -> Edit:
+        """Return the edit that an event's `EditMade` tells."""
+        file = MAIN if made.file is None else made.file
+        return Edit(
+            made.op,
+            made.target,
+            made.content,
+            made.section,
+            made.inline,
+            made.kind,
+            made.reason,
+            made.items,
+            made.edit,
+            made.parents,
+            file,
+        )
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 FENCE, TABLE, HEADING = "fence", "table", "heading"
-
-_PARSER = MarkdownIt("commonmark").enable("table")
-_PARSER.core.ruler.enableOnly(["normalize", "block"])
 
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])(?:[ \t]|$)")
 _ATX_HEADING = re.compile(r" {0,3}#{1,6}(?:[ \t]|$)")
@@ -69,9 +69,18 @@ def parsed(lines: Sequence[str]) -> tuple[Block, ...]:
     """Return the same, always by the parser."""
     # A lone CR is text here, but a line end to the parser.
     source = "".join(line.replace("\r", " ") + "\n" for line in lines)
-    tokens = _PARSER.parse(source)
+    tokens = _parser().parse(source)
     blocks = (_block(token, tokens[i + 1 : i + 2]) for i, token in enumerate(tokens))
     return tuple(block for block in blocks if block is not None)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # a light command needs none, and it takes long
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 def _block(token: Token, following: Sequence[Token]) -> Block | None:

@@ -84,9 +84,8 @@ def run_of(evidence: Evidence, history: History, *, here: bool = False) -> Run:
     `here` takes target and agent as they are here, else they are those that the log names.
     """
     e, params = evidence, evidence.params
-    started = e.start.data
-    env = e.env if here else labelled(e.env, started["agent"]["version"])
-    target = None if here else started["target"]
+    env = e.env if here else labelled(e.env, e.started.agent["version"])
+    target = None if here else e.started.target
     return Run(
         params=params,
         train=tuple(_split(e, "train")),
@@ -184,9 +183,9 @@ def run_name(evidence: Evidence) -> str:
         if log.is_file() and last in log.read_bytes():
             return log.parent.name
     judge = e.start.data.get("judge")
-    seed = e.start.data["seed_skill"]["text"]
+    seed = e.started.seed_skill.text
     splits = _split(e, "train"), _split(e, "selection")
-    return name_of(e.params, e.start.data["target"], judge, *splits, seed)
+    return name_of(e.params, e.started.target, judge, *splits, seed)
 
 
 def _split(evidence: Evidence, name: str) -> list[Any]:

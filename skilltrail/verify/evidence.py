@@ -19,6 +19,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.erasure import Erased
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored, RunStarted
 from skilltrail.params.fields import Params
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.runtime.workspace import environment_of, load_params
@@ -30,8 +31,7 @@ from skilltrail.verify.recorded import RecordedFacts
 from skilltrail.verify.result import Check, Fault, together
 from skilltrail.verify.stale import Inputs
 
-# What the report stage draws, from workspace, logs, root and the run's name: the texts
-# that a file may have, by path.
+# Draws the report of workspace, logs, root and the run's name: the texts a file may have.
 Draw = Callable[
     [Path, Sequence[Event], Sequence[Event], Path, str | None], Mapping[Path, Iterable[str]]
 ]
@@ -130,8 +130,8 @@ class Evidence:
 
     def rows(self, reports: Iterable[LogReport]) -> int:
         """Return how many rollouts logs tell of."""
-        events = (event for report in reports for event in report.events)
-        return sum(len(e.data["items"]) for e in events if e.type == "rollouts.scored")
+        told = (event.said for report in reports for event in report.events)
+        return sum(len(said.items) for said in told if isinstance(said, RolloutsScored))
 
     @cached_property
     def erased(self) -> Erased:
@@ -178,6 +178,11 @@ class Evidence:
             raise FaultError(self.training.name, "the log has no beginning")
         return events[0]
 
+    @property
+    def started(self) -> RunStarted:
+        """What the first event of the training log says; raises as `start`."""
+        return self.start.read(RunStarted)
+
     @cached_property
     def params(self) -> Params:
         return load_params(self.place.workspace)
@@ -189,7 +194,7 @@ class Evidence:
         Raises:
             FaultError: it is not the run's.
         """
-        env, wanted = environment_of(self.params), self.start.data["env"]
+        env, wanted = environment_of(self.params), self.started.env
         if env.name != wanted:
             raise FaultError("env", f"{env.name} here, the run's is {wanted}")
         return env
@@ -230,20 +235,18 @@ class Evidence:
         Raises:
             FaultError: there is no repository, or the log has no beginning.
         """
-        git = Git.find(self.place.root)
+        git, more = Git.find(self.place.root), self.reports[-1]
         if git is None:
             raise FaultError("this project is not in git")
         events = [self.start, *self.training.events[1:]]
-        more = self.reports[-1]
         return Chain(git, events, [] if more is self.training else more.events)
 
     @cached_property
     def drawn(self) -> Mapping[Path, Iterable[str]]:
         """The report's files, drawn again."""
-        report = self.evaluation
-        evaluation = [] if report is None else report.events
-        place, training = self.place, self.training.events
-        return self.draw(place.workspace, training, evaluation, place.root, self.run_name)
+        place, training, report = self.place, self.training.events, self.evaluation
+        told = [] if report is None else report.events
+        return self.draw(place.workspace, training, told, place.root, self.run_name)
 
     @cached_property
     def run_name(self) -> str | None:

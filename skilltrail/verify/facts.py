@@ -23,6 +23,7 @@ from skilltrail.history.ask.evaluations import openings as count_openings
 from skilltrail.history.ask.served import drift, served_in
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored, TestOpened
 from skilltrail.method.run import gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.runtime.evaluation import items_of, measure
@@ -63,8 +64,8 @@ def splits(evidence: Evidence) -> Check:
 def start(evidence: Evidence) -> Check:
     """A run of what is here would start with what the log starts with."""
     e, recorder, name = evidence, ComparingRecorder([]), evidence.params.env
-    if name != e.start.data["env"]:
-        fault = Fault.of(e.start, "env", e.start.data["env"], name, Level.FACTS)
+    if name != e.started.env:
+        fault = Fault.of(e.start, "env", e.started.env, name, Level.FACTS)
         return e.held("train", 1, [fault])
     return _same_start(e, "train", e.start, lambda: train(run_of(e, recorder, here=True)))
 
@@ -80,7 +81,7 @@ def _opening(evidence: Evidence, report: LogReport) -> Check:
     if not report.events or report.events[0].type != OPENED:
         raise FaultError(report.name, "the log has no beginning")
     event = report.events[0]
-    split, recorder = event.data["split"], ComparingRecorder([], e.training.last)
+    split, recorder = event.read(TestOpened).split, ComparingRecorder([], e.training.last)
     home = rollouts_of(e, e.env, target_of(e.params, None), gaps_of(e, evaluated=True))
     items, rule = items_of(e.place.workspace, split), gate_rule(e.params)
     skills = skills_asked(e, event.data)
@@ -150,10 +151,11 @@ def rollouts(evidence: Evidence) -> Check:
         for at, event in enumerate(report.events):
             if event.type in (STARTED, OPENED):
                 rows.open(event)
-            if event.type != "rollouts.scored":
+            said = event.said
+            if not isinstance(said, RolloutsScored):
                 continue
             target = rows.target(event, report.events[at + 1 : at + 2])
-            for row in event.data["items"]:
+            for row in said.items:
                 of += 1
                 e.tick()
                 found = rows.check(event, row, target)
@@ -163,8 +165,8 @@ def rollouts(evidence: Evidence) -> Check:
                     done += 1
                     faults += found
     note = "; ".join(f"{number} {reason}" for reason, number in why.items())
-    if e.env.version != e.start.data["agent"]["version"]:
-        note += f"; scored by {e.env.version}, recorded {e.start.data['agent']['version']}"
+    if e.env.version != e.started.agent["version"]:
+        note += f"; scored by {e.env.version}, recorded {e.started.agent['version']}"
     return Check(done, max(of, 1), note.removeprefix("; "), tuple(faults))
 
 

@@ -14,7 +14,8 @@ from skilltrail.core.eraser import MARKER
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
-from skilltrail.history.log.run_state import RunState, evolve
+from skilltrail.history.log.evolve import evolve
+from skilltrail.history.log.run_state import RunState
 from skilltrail.verify.result import BROKEN, Check, Fault, Tags
 from skilltrail.verify.rules import DECISIONS
 from skilltrail.verify.rules.evaluations import TOLD, missing
@@ -104,15 +105,15 @@ def _follow(event: Event, report: LogReport) -> None:
         for rule in DECISIONS.get(event.type, ()):
             faults += rule(event, state, report.tags)
             report.decisions[event.type] += 1
-        rests_on = {event.seq, *(one.seq for one in state.seen)}
-        report.state = _taken(state, event)
+        report.state, before = _taken(state, event), state.seen
     except BROKEN as error:
         # A forged order of events breaks what a rule may take for granted in a real one.
         found = f"{type(error).__name__} {error}"
         faults.append(Fault.of(event, "place", found, "an event that follows"))
-        rests_on = {event.seq}
+        before = ()
     # What lost text, or rests in its step on what did, need not follow any more.
-    lost = bool(faults) and not report.erased.events.isdisjoint(rests_on)
+    rests_on = {one.seq for one in (*before, event)} if faults else ()
+    lost = not report.erased.events.isdisjoint(rests_on)
     report.faults += [] if lost else faults
     report.unsure += lost or report.tags.unknown.total() > unknown
     broken = report.state.broken
@@ -162,7 +163,7 @@ def _read(data: bytes, report: LogReport, before: Event | None) -> Iterator[Even
         where = f"{name}, line {number}"
         try:
             event = parse_event(line, where)
-            _ = event.data
+            _ = event.data, event.said
         except FaultError as error:
             right = "an event whose id matches"
             report.faults.append(Fault(seq, where, "line", error.found, right))
@@ -175,5 +176,6 @@ def _read(data: bytes, report: LogReport, before: Event | None) -> Iterator[Even
         if not is_canonical(event):
             found, right = "another form", "the canonical form"
             report.faults.append(Fault.of(event, "form", found, right))
+        vars(event).pop("data")  # rules read what is said: two forms of a long log take long
         yield event
         seq, prev, known = event.seq + 1, event.id, True

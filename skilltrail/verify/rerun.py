@@ -12,6 +12,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.recorder import Following
 from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.types.outcomes import SkillTransferred
 from skilltrail.method.run import gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.models.errors import UnseenRequest
@@ -63,14 +64,14 @@ def _tags(data: Mapping[str, Any]) -> dict[str, Any]:
 class ComparingRecorder(Following):
     """A history that holds each event against the log and writes nothing."""
 
-    def __init__(self, standing: Sequence[Event], after: Event | None = None) -> None:
+    def __init__(self, existing: Sequence[Event], after: Event | None = None) -> None:
         super().__init__(after)
-        self._standing = standing
+        self._existing = existing
 
     def append(self, type: str, data: Mapping[str, Any]) -> Event:
         event = follow(self._last, type, data)
         at = len(self.events)
-        stands = self._standing[at] if at < len(self._standing) else None
+        stands = self._existing[at] if at < len(self._existing) else None
         if stands is None or stands.line != event.line:
             raise EventMismatch(event, stands)
         self.events.append(event)
@@ -121,7 +122,7 @@ async def _measured(
     """Open again what was opened: the pipeline's on all targets of params, one that a person
     asked for on those it names."""
     e, rule, opened = evidence, gate_rule(evidence.params), events[0].data
-    env = labelled(e.env, e.start.data["agent"]["version"])
+    env = labelled(e.env, e.started.agent["version"])
     split, before, gaps = (
         opened["split"],
         opened.get("opened_before"),
@@ -130,8 +131,8 @@ async def _measured(
     skills, items = skills_asked(e, opened), items_of(e.place.workspace, split)
     home = rollouts_of(e, env, target_of(e.params, opened["target"]), gaps)
     rolled = await measure(home, rule, items, skills, recorder, split, before)
-    told = (event.data for event in events if event.type == "skill.transferred")
-    models = {data["target"]: data["model"] for data in told}
+    told = (event.said for event in events)
+    models = {said.target: said.model for said in told if isinstance(said, SkillTransferred)}
     roles = e.params.evaluate.roles
     if unknown := sorted(models.keys() - roles.keys()):
         raise FaultError(f"target {unknown[0]}", "params here do not know it")

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from skilltrail.core.canon import canonical
 from skilltrail.core.eraser import MARKER
 from skilltrail.core.errors import FaultError, UsageError
@@ -17,7 +19,9 @@ from skilltrail.core.score import Outcome, Score
 from skilltrail.core.trajectory import Trajectory, cost_of
 from skilltrail.envs.protocol import case_of
 from skilltrail.envs.scoring import by_rule
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.parts import ItemDigest, RowScored
 from skilltrail.models.judge import judges, score_of
 from skilltrail.models.panel import Panel
 from skilltrail.models.protocol import Model
@@ -37,7 +41,7 @@ class Rows:
     def __init__(self, evidence: Evidence) -> None:
         self._e = evidence
         self._judge = evidence.start.data.get("judge")
-        agent, env = evidence.start.data["agent"], evidence.env
+        agent, env = evidence.started.agent, evidence.env
         shown = result_values(env.params, scorer=False)
         scorers = result_values(env.params).keys() - shown.keys()
         params = {k: v for k, v in agent["params"].items() if k not in scorers}
@@ -49,53 +53,56 @@ class Rows:
     def open(self, event: Event) -> None:
         """Take the items that a log begins with, where they are here and still the same."""
         self._gaps = gaps_of(self._e, evaluated=event.type == OPENED)
-        rows, here = _rows(event), self._e.items
-        self._items |= {r["item"]: here[r["digest"]] for r in rows if r["digest"] in here}
+        rows, here = _opened(event), self._e.items
+        self._items |= {r.item: here[r.digest] for r in rows if r.digest in here}
 
     def target(self, event: Event, after: list[Event]) -> RefusingModel | Panel | None:
         """Return the model that rows were rolled out on; None where nobody knows it here."""
-        e, name = self._e, event.data.get("target")
+        e, name = self._e, event.read(types.RolloutsScored).target
         if name is None:
             try:
-                return target_of(e.params, e.start.data["target"])
+                return target_of(e.params, e.started.target)
             except FaultError:
                 return None
         try:
             options = target_named(e.params, name)
         except UsageError:
             return None
-        model = after[0].data.get("model") if after else None
-        return None if model is None else RefusingModel(name, options, model)
+        said = after[0].said if after else None
+        if not isinstance(said, types.SkillTransferred):
+            return None
+        return RefusingModel(name, options, said.model)
 
     def check(
-        self, event: Event, row: Mapping[str, Any], target: RefusingModel | Panel | None
+        self, event: Event, row: RowScored, target: RefusingModel | Panel | None
     ) -> str | list[Fault]:
         """Return the faults of a row, or why it cannot be checked."""
         if self._lost(event, row):
             return "rollouts, or what they rest on, lost text that was erased"
-        item = self._items.get(row["item"])
+        item = self._items.get(row.item)
         if item is None:
             return "items are not here as the log names them"
         if target is None:
             return "rollouts are on a target that params here do not know"
         if isinstance(target, Panel):
-            name = row.get("target")
+            name = row.target
             if name not in target.members:
                 return [_of(event, "target", row, name, "one of the run's targets")]
             return self._keyed(event, row, item, target.members[name])
         return self._keyed(event, row, item, target)
 
     def _keyed(
-        self, event: Event, row: Mapping[str, Any], item: Item, target: Model
+        self, event: Event, row: RowScored, item: Item, target: Model
     ) -> str | list[Fault]:
         """Return the faults of a row on one model."""
         shown = [target.style, sorted(target.abilities)]
+        skill = event.read(types.RolloutsScored).skill
         key = rollout_key(
-            self._agent, item, event.data["skill"], dict(target.identity), shown,
-            row.get("repeat", 0),
+            self._agent, item, skill, dict(target.identity), shown,
+            0 if row.repeat is None else row.repeat,
         )  # fmt: skip
-        if row["key"] != key:
-            return [_of(event, "key", row, row["key"], key)]
+        if row.key != key:
+            return [_of(event, "key", row, row.key, key)]
         try:
             return self._scored(event, row, item)
         except BROKEN as error:
@@ -103,44 +110,45 @@ class Rows:
         except FaultError as error:
             return [_of(event, "fact", row, error.found, "a rollout")]
 
-    def _lost(self, event: Event, row: Mapping[str, Any]) -> bool:
+    def _lost(self, event: Event, row: RowScored) -> bool:
         """True where a text was erased from the rollout, its item or its skill."""
         erased = self.erased
-        item = self._items.get(row["item"])
+        item = self._items.get(row.item)
         if event.seq in erased.events:
             return True
-        if row["item"] in erased.items and (item is None or _marked(item.to_json())):
+        if row.item in erased.items and (item is None or _marked(item.to_json())):
             return True
-        keys = erased.facts & {row["key"], row.get("judgement")}
+        keys = erased.facts & {row.key, row.judgement}
         return any((fact := self._e.facts.get(key)) is None or _marked(fact) for key in keys)
 
-    def _scored(self, event: Event, row: Mapping[str, Any], item: Item) -> str | list[Fault]:
-        facts, key = self._e.facts, row["key"]
-        if row["outcome"] != Outcome.SCORED.value:
+    def _scored(self, event: Event, row: RowScored, item: Item) -> str | list[Fault]:
+        facts, key, skill = self._e.facts, str(row.key), event.read(types.RolloutsScored).skill
+        if row.outcome is not Outcome.SCORED:
             gap = facts.get(gap_key(self._gaps, key))
             if gap is None:
                 return "missing rollouts have no recorded gap"
-            return [_of(event, "reason", row, row["reason"], gap["reason"])] * (
-                row["reason"] != gap["reason"]
+            return [_of(event, "reason", row, row.reason, gap["reason"])] * (
+                row.reason != gap["reason"]
             )
         fact = facts.get(key)
-        judged = None if "judgement" not in row else facts.get(row["judgement"])
-        if fact is None or ("judgement" in row and judged is None):
+        judged = None if row.judgement is None else facts.get(row.judgement)
+        if fact is None or (row.judgement is not None and judged is None):
             return "rollouts are not recorded here"
-        if fact["skill"] != event.data["skill"]:
-            return [_of(event, "skill", row, fact["skill"], event.data["skill"])]
+        if fact["skill"] != skill:
+            return [_of(event, "skill", row, fact["skill"], skill)]
         right = self._right(row, fact, judged, item)
-        if "cost" in row:
+        if row.cost is not None:
             right["cost"] = cost_of(Trajectory.from_json(fact["trajectory"])).to_json()
+        told = to_builtins(row)
         return [
-            _of(event, name, row, row.get(name), right.get(name))
+            _of(event, name, row, told.get(name), right.get(name))
             for name in SCORED
-            if row.get(name) != right.get(name)
+            if told.get(name) != right.get(name)
         ]
 
     def _right(
         self,
-        row: Mapping[str, Any],
+        row: RowScored,
         fact: Mapping[str, Any],
         judged: Mapping[str, Any] | None,
         item: Item,
@@ -150,10 +158,11 @@ class Rows:
         case = case_of(self._e.env, item, trajectory)
         if case is None:
             return _said(by_rule(self._e.env, item, trajectory))
-        if judge is None or judged is None or not judges(judged, row["judgement"], case, judge):
+        key = str(row.judgement)
+        if judge is None or judged is None or not judges(judged, key, case, judge):
             return _said(Score.missing("no judgement of this answer"))
         score = score_of(judged, judge["threshold"])
-        return _said(score) | {"judgement": row["judgement"]}
+        return _said(score) | {"judgement": row.judgement}
 
 
 def _marked(value: Mapping[str, Any]) -> bool:
@@ -161,18 +170,18 @@ def _marked(value: Mapping[str, Any]) -> bool:
     return MARKER in canonical(value)
 
 
-def _rows(event: Event) -> Sequence[Mapping[str, Any]]:
-    """Return (item, digest) rows of the items that an event starts with."""
-    data = event.data
-    rows: list[Mapping[str, Any]] = (
-        data["items"] if event.type == OPENED else [*data["train"], *data["selection"]]
-    )
-    return rows
+def _opened(event: Event) -> Sequence[ItemDigest]:
+    """Return the items that a log starts with."""
+    said = event.said
+    if isinstance(said, types.TestOpened):
+        return said.items
+    started = event.read(types.RunStarted)
+    return (*started.train, *started.selection)
 
 
 def _said(score: Score) -> dict[str, Any]:
     return {name: getattr(score, name) for name in ("hard", "soft", "reason")}
 
 
-def _of(event: Event, what: str, row: Mapping[str, Any], found: Any, right: Any) -> Fault:
-    return Fault.of(event, f"{what} of item {row['item']}", found, right, Level.FACTS)
+def _of(event: Event, what: str, row: RowScored, found: Any, right: Any) -> Fault:
+    return Fault.of(event, f"{what} of item {row.item}", found, right, Level.FACTS)

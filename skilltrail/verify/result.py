@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
 
+from msgspec import json
+
 from skilltrail.history.log.events import Event
 
 # What forged values make of code that may take real ones for granted.
@@ -165,10 +167,11 @@ class Tags:
 def differing(
     event: Event, right: Mapping[str, Any], level: Level = Level.LOG
 ) -> Iterator[Fault]:
-    """Yield a fault for each field of the event's data that is not what it should be."""
+    """Yield a fault for each field of the event that is not what it should be, as JSON."""
     for name, value in right.items():
-        if event.data.get(name) != value:
-            yield Fault.of(event, name, event.data.get(name), value, level)
+        found = json.decode(json.encode(getattr(event.said, name, None)))
+        if found != value:
+            yield Fault.of(event, name, found, value, level)
 
 
 def _shown(value: Any, most: int = 160) -> str:

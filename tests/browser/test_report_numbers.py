@@ -92,7 +92,7 @@ def test_the_matrix_and_its_filters_tell_the_scores(
     made: Project = request.getfixturevalue(name)
     story = RunLog(made.training)
     hard = [
-        {item: rows[0]["hard"] for item, rows in story.scores(version.digest).items()}
+        {item: rows[0].hard for item, rows in story.scores(version.digest).items()}
         for version in story.versions
     ]
     judged = [n for n, scores in enumerate(hard) if scores]

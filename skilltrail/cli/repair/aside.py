@@ -41,7 +41,7 @@ class PutAside:
             found.append(Finding("experiments", told, REMEDY))
         return found
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         git, done = self._case.git, []
         if git is None:
             return []

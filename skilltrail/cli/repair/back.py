@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.cli.repair.case import Case
-from skilltrail.cli.repair.doctor import mend, refuse_at_work
+from skilltrail.cli.repair.doctor import fix_all, refuse_at_work
 from skilltrail.cli.repair.files import PIPELINE
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.git.repository import Git
@@ -48,7 +48,7 @@ def back(case: Case) -> Iterator[str]:
         raise UsageError(
             ASKED, "no commit is here to go back to", "`git init`, then commit a run"
         )
-    yield from mend(case)
+    yield from fix_all(case)
     outputs = outputs_at_head(git)
     yield from _from_git(case, git, outputs)
     if git.ask("cat-file", "-e", f"HEAD:./{LOCK}") is None:

@@ -27,7 +27,7 @@ class DetachedHead:
             return [Finding("experiments", f"a killed experiment left {names}", REMEDY)]
         return []
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         case, head, done = self._case, self._case.head, []
         if head is not None and case.left_by_dvc and case.git is not None:
             if head.left is None:

@@ -23,7 +23,7 @@ Ask = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Finding:
-    """What was found and what it blocks, and the command that mends it."""
+    """What was found and what it blocks, and the command that fixes it."""
 
     what: str
     found: str
@@ -36,7 +36,7 @@ class Repair(Protocol):
     def findings(self) -> list[Finding]:
         """Return what is wrong; nothing is changed."""
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         """Put right what can be, and return what was done, in words.
 
         Raises:

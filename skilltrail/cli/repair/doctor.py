@@ -1,4 +1,4 @@
-"""All repairs, in the order in which one needs the other; what they find, and mending it."""
+"""All repairs, in the order in which one needs the other; what they find, and fixing it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def findings(case: Case) -> list[Finding]:
     return [finding for repair in REPAIRS for finding in repair(case).findings()]
 
 
-def mend(case: Case) -> Iterator[str]:
+def fix_all(case: Case) -> Iterator[str]:
     """Put right all that can be, and yield what was done.
 
     Raises:
@@ -35,7 +35,7 @@ def mend(case: Case) -> Iterator[str]:
     """
     refuse_at_work(case, "Fixing what killed experiments left")
     for repair in REPAIRS:
-        yield from repair(case).mend()
+        yield from repair(case).fix()
 
 
 def refuse_at_work(case: Case, asked: str) -> None:

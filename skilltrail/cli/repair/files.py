@@ -64,7 +64,7 @@ class LockFile:
         remedy = REMEDY if self._good() is not None else f"delete {LOCK}, then `dvc repro`"
         return [Finding(LOCK, f"{LOCK} {fault}: every dvc command refuses", remedy)]
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         good = self._good()
         if self._fault() is None or good is None:
             return []
@@ -109,7 +109,7 @@ class ParamsFile:
         )
         return [Finding(FILE, found, ASKING)]
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         committed, fault = self._case.at_ground(FILE), self._fault()
         other = self._of_the_experiment() if fault is None else fault
         folder = (self._case.root / FILE).is_dir()
@@ -158,7 +158,7 @@ class Pipeline:
             remedy = f"keep one side of each in an editor, then `git add {self.name}`"
         return [Finding(self.name, f"{self.name} {fault}: {self.lost}", remedy)]
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         committed, fault = self._case.at_ground(self.name), self._fault()
         if fault is None or fault == MERGING or committed is None:
             return []  # only a person knows which side of a merge is right
@@ -205,7 +205,7 @@ class Merged:
             if conflict_in(_bytes(self._case.place.workspace / name) or b"")
         ]
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         return []
 
 

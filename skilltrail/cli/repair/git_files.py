@@ -54,7 +54,7 @@ class GitFiles:
             found.append(_finding("objects", f"{empty} object(s)", lost, REMEDY))
         return found
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         return list(self._mend())
 
     def _mend(self) -> Iterator[str]:

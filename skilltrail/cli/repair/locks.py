@@ -34,7 +34,7 @@ class GitLocks:
         found = f"a git that is gone left {names}: git refuses to write"
         return [Finding("git locks", found, REMEDY)] if names else []
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         stale = list(self._stale())
         for path in stale:
             path.unlink(missing_ok=True)
@@ -64,7 +64,7 @@ class DvcLocks:
         found = f"a killed dvc left {' and '.join(torn)} torn: every dvc command refuses"
         return [Finding("dvc locks", found, REMEDY)] if torn else []
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         root, done = self._case.root, []
         for name in RWLOCKS:
             if self._is_torn(name) or read_lock(root / name) not in ({}, {"read": {}}, None):
@@ -96,7 +96,7 @@ class Drafts:
         found = f"a killed dvc left {number} half copies of outputs: they look like new files"
         return [Finding("half copies", found, REMEDY)] if number else []
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         left = self._left()
         for path in left:
             path.unlink()
@@ -122,7 +122,7 @@ class DeadWorkspaces:
         )
         return [Finding("experiments", found, REMEDY)] if number else []
 
-    def mend(self) -> list[str]:
+    def fix(self) -> list[str]:
         dead = self._dead()
         for folder in dead:
             shutil.rmtree(folder)

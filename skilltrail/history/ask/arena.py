@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
-from typing import Any
 
 from skilltrail.core.score import exact_mean
 from skilltrail.core.stats import crossed_interval
 from skilltrail.history.ask.comparable import common_metric, scores_under
 from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.log import types
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import RunLog
@@ -177,9 +177,9 @@ def entry_of(
     best_tokens, best_usd = cost(course.until)
     return Entry(
         method=method,
-        seed=events[0].data["seed"],
+        seed=events[0].read(types.RunStarted).seed,
         name=name,
-        why=end.data["why"],
+        why=end.read(types.RunFinished).why,
         limit=course.limit,
         calls=len(course.keys),
         spent=course.spent,
@@ -196,32 +196,32 @@ def entry_of(
 def _keys(events: Iterable[Event]) -> Iterable[str]:
     for event in events:
         if event.type == "rollouts.scored":
-            yield from (row["key"] for row in event.data["items"] if row["key"] is not None)
+            rows = event.read(types.RolloutsScored).items
+            yield from (row.key for row in rows if row.key is not None)
 
 
 def course_of(events: Sequence[Event]) -> Course:
     """Return the best skill by calls, of a training log of at least its first two events."""
     story, end = RunLog(events), end_of(events)
-    said: dict[str, Any] = common_metric([story])
+    metric = common_metric([story])
     points: list[Point] = []
     known: dict[str, None] = {}
     until: tuple[str, ...] = ()
-    seed: Event | None = None
+    seed: types.SkillVersioned | None = None
     for event in events:
-        if event.type == "rollouts.scored":
+        said, version = event.said, None
+        if isinstance(said, types.RolloutsScored):
             known |= dict.fromkeys(_keys([event]))
-        if event.type == "skill.versioned" and event.data["version"] == 0:
-            seed = event  # measured by the rollouts that come next
+            version, seed = seed, None  # these measure the seed, which comes before
+        elif isinstance(said, types.SkillVersioned) and said.version == 0:
+            seed = said
+        elif isinstance(said, types.SkillVersioned) and said.best:
+            version = said
+        if version is None:
             continue
-        baseline = seed is not None and event.type == "rollouts.scored"
-        made = event.type == "skill.versioned" and event.data["best"]
-        if not baseline and not made:
-            continue
-        version = seed if baseline else event
-        assert version is not None
-        mean = exact_mean(scores_under(story, version.data["digest"], said).values())
+        mean = exact_mean(scores_under(story, version.digest, metric).values())
         if mean is not None:
-            points.append(Point(len(known), float(mean), version.data["tokens"]))
-        until, seed = tuple(known), None
-    limit = None if end is None else end.data.get("calls")
+            points.append(Point(len(known), float(mean), version.tokens))
+        until = tuple(known)
+    limit = None if end is None else end.read(types.RunFinished).calls
     return Course(tuple(points), tuple(known), until, limit)

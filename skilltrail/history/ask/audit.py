@@ -23,17 +23,17 @@ from skilltrail.history.ask.blame import blame
 from skilltrail.history.ask.line_history import attempts
 from skilltrail.history.ask.lines import unpacked
 from skilltrail.history.ask.origins import origins
+from skilltrail.history.log import types
 from skilltrail.history.log.candidate_events import (
     CandidateEvents,
     candidate_around,
     candidate_of_version,
 )
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.evolve import CARRIERS, edits_in
 from skilltrail.history.log.run_log import RunLog
-from skilltrail.history.log.run_state import CARRIERS
 from skilltrail.history.log.words import sentence
 from skilltrail.skill.document import split_lines
-from skilltrail.skill.edit import Edit
 
 LEARNED = ("train", "demonstrations")  # purposes of rollouts that edits are drawn from
 
@@ -109,12 +109,12 @@ def _in_vain(story: RunLog, text: str, versions: Container[int]) -> Iterator[Can
     """Yield each trial with an edit about `text` that made none of `versions`."""
     past = 0  # the last event of the trials seen
     for event in story.of_type(*CARRIERS):
-        edits = map(Edit.from_json, event.data["edits"])
+        edits = edits_in(event)
         if event.seq <= past or not any(text in e.content or text in e.target for e in edits):
             continue
         trial = candidate_around(story, event)
-        past = trial.last
-        if trial.versioned is None or trial.versioned.data["version"] not in versions:
+        past, became = trial.last, trial.versioned
+        if became is None or became.read(types.SkillVersioned).version not in versions:
             yield trial
 
 
@@ -127,7 +127,7 @@ def _audit(
 ) -> Audit:
     versioned, built, selected = trial.versioned, trial.built, trial.selected
     any_event = next(iter([e for e in (built, selected, versioned, *trial.proposals) if e]))
-    version = None if versioned is None else int(versioned.data["version"])
+    version = None if versioned is None else versioned.read(types.SkillVersioned).version
     tried = tuple(tried_edits(story, trial)) if built is not None else ()
     asked = [line for _, line in lines] or _written(story, trial, version)
     # Of a seed nobody asks which item it came from.
@@ -136,8 +136,8 @@ def _audit(
         subject=subject,
         version=version,
         parent_version=_parent_version(story, versioned),
-        epoch=any_event.data.get("epoch"),
-        step=any_event.data.get("step"),
+        epoch=getattr(any_event.said, "epoch", None),
+        step=getattr(any_event.said, "step", None),
         source=_source(trial),
         result=_result(trial),
         lines=lines,
@@ -145,8 +145,8 @@ def _audit(
         cases=tuple(cases_of(trial, tried, evidence)),
         proposals=tuple(proposal_of(event) for event in trial.proposals),
         unusable_replies=tuple(
-            f"{e.data['stage']}: {e.data['message']} ({e.data['then']})"
-            for e in trial.rejected_replies
+            f"{one.stage}: {one.message} ({one.then})"
+            for one in (event.read(types.ReplyRejected) for event in trial.rejected_replies)
         ),
         merges=tuple(merge_of(event) for event in trial.merges),
         edits=tried,
@@ -174,8 +174,8 @@ def _parent_version(story: RunLog, versioned: Event | None) -> int | None:
     """Return the last version before it with the text that it was made of, None of none."""
     if versioned is None:
         return None
-    number, parent = versioned.data["version"], versioned.data["parent"]
-    same = [v.number for v in story.versions[:number] if v.digest == parent]
+    said = versioned.read(types.SkillVersioned)
+    same = [v.number for v in story.versions[: said.version] if v.digest == said.parent]
     return same[-1] if same else None
 
 
@@ -186,7 +186,7 @@ def _written(story: RunLog, trial: CandidateEvents, version: int | None) -> list
     lines = split_lines(story.versions[version].text)
     if trial.built is None:
         return lines
-    sources = unpacked(trial.built.data["sources"])
+    sources = unpacked(trial.built.read(types.CandidateBuilt).sources)
     return [
         line for line, source in zip(lines, sources, strict=True) if isinstance(source, str)
     ]
@@ -195,19 +195,23 @@ def _written(story: RunLog, trial: CandidateEvents, version: int | None) -> list
 def _proposed(trial: CandidateEvents) -> list[str]:
     """Return the lines that a candidate which became no version was to add."""
     assert trial.built is not None
-    added = (line for line in split_lines(trial.built.data["diff"]) if line.startswith("+"))
+    added = (
+        line
+        for line in split_lines(trial.built.read(types.CandidateBuilt).diff)
+        if line.startswith("+")
+    )
     return [line[1:] for line in added if not line.startswith("+++")]
 
 
 def _source(trial: CandidateEvents) -> str:
     if trial.built is not None:
-        return str(trial.built.data["source"])
+        return trial.built.read(types.CandidateBuilt).source.value
     return "seed" if trial.versioned is not None and not trial.proposals else "step"
 
 
 def _result(trial: CandidateEvents) -> str:
     if trial.gate is not None:
-        return str(trial.gate.data["verdict"])
+        return trial.gate.read(types.GateJudged).verdict.value
     if trial.ended is not None:
-        return str(trial.ended.data["result"])
+        return trial.ended.read(types.StepEnded).result.value
     return "seed" if trial.versioned is not None else "unfinished"

@@ -166,8 +166,8 @@ def recorded_scores(story: RunLog, item: str) -> dict[int, Tested]:
         rows = story.scores(version.digest).get(item)
         if rows is None:
             continue
-        hard = [row["hard"] for row in rows if row["hard"] is not None]
-        soft = [row["soft"] for row in rows if row["soft"] is not None]
+        hard = [row.hard for row in rows if row.hard is not None]
+        soft = [row.soft for row in rows if row.soft is not None]
         found[version.number] = Tested(
             version.number,
             sum(hard) / len(hard) if hard else None,

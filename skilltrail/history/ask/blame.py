@@ -8,6 +8,7 @@ from typing import Any
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.lines import lineage_of
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import GateJudged
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.folder import is_folder, parts_of, place_of
 from skilltrail.skill.lineage import SEED, Origin
@@ -51,21 +52,21 @@ def blame(story: RunLog, wanted: int | str) -> list[BlameLine]:
     """
     version = story.version(wanted)
     lineage = lineage_of(story, version.number)
-    births = {v.number: v.event for v in story.versions}
+    births = {v.number: v.said for v in story.versions}
     lines = []
     for number, (text, origin) in enumerate(
         zip(split_lines(version.text), lineage, strict=True), 1
     ):
-        born = births[origin.version].data
-        verdict, gain = _verdict(story, born["gate"])
-        patch = _patch(story, origin, born["patch"])
+        born = births[origin.version]
+        verdict, gain = _verdict(story, born.gate)
+        patch = _patch(story, origin, born.patch)
         edit = None if origin.edit == SEED else origin.edit
         lines.append(
             BlameLine(
                 number,
                 text,
                 origin.version,
-                born.get("step"),
+                born.step,
                 patch,
                 edit,
                 verdict,
@@ -96,19 +97,18 @@ def _place(text: str, line: int) -> tuple[str | None, int | None]:
     return place_of(text, line) if is_folder(text) else (None, None)
 
 
-def gain_of(data: Any) -> float | None:
-    """Return after minus before of a `gate.judged` event's data, None where not known."""
-    if data["before"] is None or data["after"] is None:
+def gain_of(gate: GateJudged) -> float | None:
+    """Return after minus before of a verdict, None where not known."""
+    if gate.before is None or gate.after is None:
         return None
-    return float(data["after"]) - float(data["before"])
+    return gate.after - gate.before
 
 
 def _verdict(story: RunLog, gate: int | None) -> tuple[str | None, float | None]:
     if gate is None:
         return None, None
-    data = story.at(gate).data
-    word = "forced" if data["forced"] else data["verdict"]
-    return word, gain_of(data)
+    said = story.at(gate).read(GateJudged)
+    return "forced" if said.forced else said.verdict.value, gain_of(said)
 
 
 def _patch(story: RunLog, origin: Origin, selected: str | None) -> str | None:

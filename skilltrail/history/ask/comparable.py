@@ -13,12 +13,12 @@ from typing import Any
 
 from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
-from skilltrail.core.score import exact_mean
 from skilltrail.core.served import Served
 from skilltrail.core.targets import by_item, targets_in
-from skilltrail.history.ask.heldout import HeldOut, metric_of
+from skilltrail.history.ask.heldout import HeldOut
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
+from skilltrail.history.log.rows import means_of
 from skilltrail.history.log.run_log import RunLog
 
 # What runs must have in common before a number is made of several: the kinds of it, by names.
@@ -115,10 +115,7 @@ def seed_and_best(story: RunLog) -> tuple[str, str]:
 
 def scores_under(story: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
     """Return each selection item's score under a skill (by digest), in the metric `said`."""
-    cases = {
-        case: exact_mean(metric_of(row, said) for row in rows)
-        for case, rows in story.scores(skill).items()
-    }
+    cases = means_of(story.scores(skill), said["metric"], said.get("mixed_weight"))
     means = by_item(cases, targets_in(story.start.data["target"]))
     return {item: mean for item, mean in means.items() if mean is not None}
 

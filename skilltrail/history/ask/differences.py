@@ -9,7 +9,6 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.history.ask.sources import Skill
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.rows import Row
 from skilltrail.history.log.words import sentence, visible
 from skilltrail.skill.folder import files_diff
 
@@ -143,11 +142,10 @@ def _scores(skill: Skill) -> dict[str, Scores]:
     if skill.story is None:
         return {}
     rows = skill.story.scores(text_digest(skill.text))
-    return {item: (_over(some, "hard"), _over(some, "soft")) for item, some in rows.items()}
-
-
-def _over(rows: Sequence[Row], name: str) -> float | None:
-    return _mean([row[name] for row in rows])
+    return {
+        item: (_mean([row.hard for row in some]), _mean([row.soft for row in some]))
+        for item, some in rows.items()
+    }
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

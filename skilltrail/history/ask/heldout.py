@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.layout import EVALUATION
-from skilltrail.core.score import exact, exact_mean
 from skilltrail.core.targets import by_item as by_target_weights
 from skilltrail.core.targets import targets_in
 from skilltrail.history.ask.evaluations import evaluations
@@ -29,8 +27,9 @@ from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.consumed import told_items
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole
-from skilltrail.history.log.rows import Row
 from skilltrail.history.log.rows import by_item as by_case_of
+from skilltrail.history.log.rows import means_of
+from skilltrail.history.log.types.outcomes import RolloutsScored, SkillEvaluated, TestOpened
 
 CACHE = ".dvc/cache/files/md5"
 HOLDERS = ("refs/heads", "refs/tags", "refs/exps")
@@ -75,33 +74,21 @@ def told_of(events: Sequence[Event]) -> HeldOut | None:
     skill."""
     seed: dict[str, Fraction] = {}
     for at, event in enumerate(events):
-        if event.type != "skill.evaluated" or event.data["split"] != "test":
+        if event.type != "skill.evaluated":
             continue
-        data = event.data
-        rows = by_case_of(events[at - 1].data["items"])
-        by_case = {
-            case: exact_mean(metric_of(row, data) for row in some)
-            for case, some in rows.items()
-        }
-        items = by_target_weights(by_case, targets_in(events[0].data.get("target", {})))
+        said, opening = event.read(SkillEvaluated), events[0].said
+        if said.split != "test" or not isinstance(opening, TestOpened):
+            continue
+        rows = by_case_of(events[at - 1].read(RolloutsScored).items)
+        by_case = means_of(rows, said.metric, said.mixed_weight)
+        items = by_target_weights(by_case, targets_in(opening.target))
         scores = {item: mean for item, mean in items.items() if mean is not None}
-        if data["name"] == "seed":
+        if said.name == "seed":
             seed = scores
-        elif data["name"] == "best" and data["gain"] is not None:
-            opened = told_items(events[0].data["items"])
-            return HeldOut(data["metric"], float(data["gain"]), opened, scores, seed)
+        elif said.name == "best" and said.gain is not None:
+            opened = told_items(opening.items)
+            return HeldOut(said.metric, said.gain, opened, scores, seed)
     return None
-
-
-def metric_of(row: Row, said: Mapping[str, Any]) -> Fraction | None:
-    """Return a row's score in the metric that an event names; None when it has none."""
-    if row["hard"] is None or row["soft"] is None:
-        return None
-    hard, soft = exact(row["hard"]), exact(row["soft"])
-    if said["metric"] == "mixed":
-        weight = exact(said["mixed_weight"])
-        return (1 - weight) * hard + weight * soft
-    return hard if said["metric"] == "hard" else soft
 
 
 def _found(project: Project) -> Iterator[Sequence[Event]]:

@@ -9,8 +9,8 @@ from skilltrail.core.canon import canonical
 from skilltrail.history.ask.lines import lineages
 from skilltrail.history.log.candidate_events import candidate_around
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.evolve import CARRIERS
 from skilltrail.history.log.run_log import RunLog
-from skilltrail.history.log.run_state import CARRIERS
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 

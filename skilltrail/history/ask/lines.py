@@ -14,6 +14,7 @@ from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types import CandidateBuilt
 from skilltrail.skill.candidate import Source
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.lineage import Lineage, Origin, seed_lineage
@@ -59,7 +60,7 @@ def lineages(story: RunLog) -> Iterator[tuple[Version, Lineage]]:
     """
     known: dict[str, Lineage] = {}
     for version in story.versions:
-        seq = version.event.data["candidate"]
+        seq = version.said.candidate
         if seq is None:
             lineage = seed_lineage(version.text)
         else:
@@ -85,15 +86,15 @@ def _lineage(
 
     Where its parent is a document that became no version, that one's lines came with this.
     """
-    parent = known.get(built.data["parent"])
+    said = built.read(CandidateBuilt)
+    parent = known.get(said.parent)
     if parent is None:
-        before = story.built(built.data["parent"], built.seq)
+        before = story.built(said.parent, built.seq)
         if before is None:
             raise FaultError(built.name, "its parent is no document of this log")
         parent = _lineage(story, known, before, version)
     return tuple(
-        _origin(parent, source, version, built.name)
-        for source in unpacked(built.data["sources"])
+        _origin(parent, source, version, built.name) for source in unpacked(said.sources)
     )
 
 

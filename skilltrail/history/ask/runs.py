@@ -17,6 +17,8 @@ from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event, Unreadable
 from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types import GateJudged, RunStarted, SkillVersioned, StepEnded
+from skilltrail.history.log.types.parts import StepResult
 
 Runs = dict[str, list[Event]]
 HEAVY = ("rollouts.scored", "patch.proposed", "patch.merged")
@@ -116,7 +118,7 @@ def run_tree(
     """Return a row per run, a run after the one it forked from; `trunk` comes first."""
     names = sorted(runs, key=lambda name: (name != trunk, natural(name)))
     births = {
-        event.id: (name, int(event.data["version"]))
+        event.id: (name, event.read(SkillVersioned).version)
         for name in names
         for event in runs[name]
         if event.type == "skill.versioned"
@@ -161,10 +163,10 @@ def _row(
     births: Mapping[str, tuple[str, int]],
 ) -> RunRow:
     story = RunLog(events)
-    ended = [event.data["result"] for event in story.of_type("step.ended")]
-    versioned = story.of_type("skill.versioned")
-    best = [event.data["version"] for event in versioned if event.data["best"]]
-    parent = story.start.data["parent"]
+    ended = [said.result for said in story.told(StepEnded)]
+    versioned = story.told(SkillVersioned)
+    best = [said.version for said in versioned if said.best]
+    parent = story.start.read(RunStarted).parent
     seed, high = scores_of(story)
     return RunRow(
         name=name,
@@ -179,8 +181,8 @@ def _row(
         seed_score=seed,
         best_score=high,
         steps=len(ended),
-        accepted=ended.count("accepted"),
-        rejected=ended.count("rejected"),
+        accepted=ended.count(StepResult.ACCEPTED),
+        rejected=ended.count(StepResult.REJECTED),
         params=consumed_params(events) | consumed_items(events),
     )
 
@@ -190,11 +192,8 @@ def scores_of(story: RunLog) -> tuple[float | None, float | None]:
     gates = story.of_type("gate.judged")
     if not gates:
         return None, None
-    seed = gates[0].data["before"]
-    made = {event.data["gate"]: event for event in story.of_type("skill.versioned")}
-    best = seed
+    seed = best = gates[0].read(GateJudged).before
+    made = {said.gate for said in story.told(SkillVersioned) if said.best}
     for gate in gates:
-        version = made.get(gate.seq)
-        if version is not None and version.data["best"]:
-            best = gate.data["after"]
+        best = gate.read(GateJudged).after if gate.seq in made else best
     return seed, best

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_state import RunState, rebuilt
+from skilltrail.history.log.evolve import rebuilt
+from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.words import sentence
 from skilltrail.skill.folder import parts_of
 

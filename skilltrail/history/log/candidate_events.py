@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import RolloutsScored, SkillVersioned
+from skilltrail.history.log.types.parts import Purpose
+from skilltrail.history.log.types.proposals import EditsSelected
 
 # A trial begins after one of these and ends before or with one of them.
 _BEFORE = (
@@ -62,7 +65,7 @@ class CandidateEvents:
             lists[event.type].append(event)
         elif event.type in single:
             setattr(self, single[event.type], event)
-        elif event.type == "rollouts.scored" and event.data["purpose"] == "selection":
+        elif _is_of(event, Purpose.SELECTION):
             self.judged = event
         elif event.type == "rollouts.scored":
             self.learned.append(event)
@@ -75,7 +78,7 @@ def candidate_of_version(story: RunLog, number: int) -> CandidateEvents:
         UsageError: the log has no such version.
     """
     for event in story.of_type("skill.versioned"):
-        if event.data["version"] == number:
+        if event.read(SkillVersioned).version == number:
             if number == 0:
                 return CandidateEvents(versioned=event)
             return candidate_around(story, event)
@@ -101,7 +104,7 @@ def candidate_around(story: RunLog, event: Event) -> CandidateEvents:
             break
     if trial.selected is not None and not trial.proposals:
         # A search tries what steps before it proposed.
-        trial.proposals.append(story.patch(trial.selected.data["patch"]))
+        trial.proposals.append(story.patch(trial.selected.read(EditsSelected).patch))
     return trial
 
 
@@ -111,7 +114,7 @@ def _ends_before(before: Event, event: Event) -> bool:
         return event.type != "step.ended"
     if before.type in _BEFORE:
         return True
-    baseline = before.type == "rollouts.scored" and before.data["purpose"] == "baseline"
+    baseline = _is_of(before, Purpose.BASELINE)
     within = before.type in ("rollouts.scored", "parents.chosen")
     return baseline or (_begins(event) and not within)
 
@@ -121,4 +124,8 @@ def _begins(event: Event) -> bool:
     train rollouts), and for a compaction."""
     if event.type in ("compaction.proposed", "parents.chosen"):
         return True
-    return event.type == "rollouts.scored" and event.data["purpose"] == "train"
+    return _is_of(event, Purpose.TRAIN)
+
+
+def _is_of(event: Event, purpose: Purpose) -> bool:
+    return event.type == "rollouts.scored" and event.read(RolloutsScored).purpose is purpose

@@ -9,65 +9,77 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from skilltrail.core.canon import digest
 from skilltrail.core.targets import targets_in
-from skilltrail.history.log.events import Event
+from skilltrail.history.log import types
+from skilltrail.history.log.events import Event, Said
+from skilltrail.history.log.types.parts import ItemDigest, Source
 
-Data = Mapping[str, Any]
 CONSUMED_IN = 8  # a param is told by one of the first events of its type
+Reader = tuple[str, Callable[[Event], Any]]
 
 
-def _judge(data: Data) -> Mapping[str, Any]:
-    judge: Mapping[str, Any] = data.get("judge", {})
-    return judge
+def _judge(said: types.RunStarted, name: str) -> Any:
+    return None if said.judge is None else said.judge.model.get(name)
 
 
-def _several(target: Data) -> str | None:
+def _mode(said: types.CandidateBuilt) -> str | None:
+    return said.mode if said.source is Source.STEP else None
+
+
+def _several(target: Mapping[str, Any]) -> str | None:
     """Return several targets in words, with weight and floor."""
     told = (f"{t.name} (weight {t.weight:g}, floor {t.floor:g})" for t in targets_in(target))
     words = ", ".join(told)
     return words if words else None
 
 
-# param -> (event type, what the event says of it; None = nothing)
-_READERS: Mapping[str, tuple[str, Callable[[Data], Any]]] = {
-    "env": ("run.started", lambda data: data["env"]),
-    "seed": ("run.started", lambda data: data["seed"]),
-    "skill.seed": ("run.started", lambda data: data["seed_skill"]["digest"][:12]),
-    "skill.parent": ("run.started", lambda data: data["parent"]),
-    "skill.frontmatter": ("candidate.built", lambda data: data.get("frontmatter")),
-    "target.backend": ("run.started", lambda data: data["target"].get("backend")),
-    "target.model": ("run.started", lambda data: data["target"].get("model")),
-    "targets": ("run.started", lambda data: _several(data["target"])),
-    "judge.backend": ("run.started", lambda data: _judge(data).get("model", {}).get("backend")),
-    "judge.model": ("run.started", lambda data: _judge(data).get("model", {}).get("model")),
-    "judge.threshold": ("run.started", lambda data: _judge(data).get("threshold")),
-    "method": ("method.chosen", lambda data: data["method"]),
-    "stop.calls": ("run.finished", lambda data: data.get("calls")),
-    "batch_size": ("rollouts.scored", lambda data: data.get("batch", {}).get("size")),
-    "accumulation": ("rollouts.scored", lambda data: data.get("batch", {}).get("accumulation")),
-    "lr": ("budget.decided", lambda data: data.get("lr")),
-    "lr_min": ("budget.decided", lambda data: data.get("lr_min")),
-    "lr_schedule": ("budget.decided", lambda data: data["schedule"]),
-    "lr_phase": ("budget.decided", lambda data: data.get("phase")),
-    "lr_rounding": ("budget.decided", lambda data: data.get("rounding")),
-    "lr_warmup": ("budget.decided", lambda data: data.get("warmup")),
-    "update_mode": (
-        "candidate.built",
-        lambda data: data["mode"] if data["source"] == "step" else None,
+def _in(kind: type[Said], read: Callable[[Said], Any]) -> Reader:
+    return types.type_of(kind), lambda event: read(event.read(kind))
+
+
+# param -> what events of a type say of it; None = nothing
+_READERS: Mapping[str, Reader] = {
+    "env": _in(types.RunStarted, lambda said: said.env),
+    "seed": _in(types.RunStarted, lambda said: said.seed),
+    "skill.seed": _in(types.RunStarted, lambda said: said.seed_skill.digest[:12]),
+    "skill.parent": _in(types.RunStarted, lambda said: said.parent),
+    "skill.frontmatter": _in(types.CandidateBuilt, lambda said: said.frontmatter),
+    "target.backend": _in(types.RunStarted, lambda said: said.target.get("backend")),
+    "target.model": _in(types.RunStarted, lambda said: said.target.get("model")),
+    "targets": _in(types.RunStarted, lambda said: _several(said.target)),
+    "judge.backend": _in(types.RunStarted, lambda said: _judge(said, "backend")),
+    "judge.model": _in(types.RunStarted, lambda said: _judge(said, "model")),
+    "judge.threshold": _in(
+        types.RunStarted, lambda said: getattr(said.judge, "threshold", None)
     ),
-    "gate.rule": ("gate.judged", lambda data: data["rule"].split("/")[0]),
-    "gate.metric": ("gate.judged", lambda data: data["metric"]),
-    "gate.mixed_weight": ("gate.judged", lambda data: data.get("mixed_weight")),
-    "gate.alpha": ("gate.judged", lambda data: data.get("alpha")),
-    "gate.tolerance": ("gate.judged", lambda data: data.get("tolerance")),
-    "gate.prefer_shorter": ("gate.judged", lambda data: data.get("prefer_shorter")),
-    "gate.min_items": ("gate.judged", lambda data: data.get("min_items")),
-    "gate.repeats": ("gate.judged", lambda data: data.get("repeats")),
-    "slow_update.samples": ("slow_update.compared", lambda data: data["samples"]),
-    "slow_update.pairs": ("slow_update.compared", lambda data: data["policy"]),
-    "slow_update.mode": ("slow_update.proposed", lambda data: data["mode"]),
-    "patience": ("run.finished", lambda data: data.get("patience")),
+    "method": _in(types.MethodChosen, lambda said: said.method),
+    "stop.calls": _in(types.RunFinished, lambda said: said.calls),
+    "batch_size": _in(types.RolloutsScored, lambda said: getattr(said.batch, "size", None)),
+    "accumulation": _in(
+        types.RolloutsScored, lambda said: getattr(said.batch, "accumulation", None)
+    ),
+    "lr": _in(types.BudgetDecided, lambda said: said.lr),
+    "lr_min": _in(types.BudgetDecided, lambda said: said.lr_min),
+    "lr_schedule": _in(types.BudgetDecided, lambda said: said.schedule),
+    "lr_phase": _in(types.BudgetDecided, lambda said: said.phase),
+    "lr_rounding": _in(types.BudgetDecided, lambda said: said.rounding),
+    "lr_warmup": _in(types.BudgetDecided, lambda said: said.warmup),
+    "update_mode": _in(types.CandidateBuilt, _mode),
+    "gate.rule": _in(types.GateJudged, lambda said: said.rule.split("/")[0]),
+    "gate.metric": _in(types.GateJudged, lambda said: said.metric),
+    "gate.mixed_weight": _in(types.GateJudged, lambda said: said.mixed_weight),
+    "gate.alpha": _in(types.GateJudged, lambda said: said.alpha),
+    "gate.tolerance": _in(types.GateJudged, lambda said: said.tolerance),
+    "gate.prefer_shorter": _in(types.GateJudged, lambda said: said.prefer_shorter),
+    "gate.min_items": _in(types.GateJudged, lambda said: said.min_items),
+    "gate.repeats": _in(types.GateJudged, lambda said: said.repeats),
+    "slow_update.samples": _in(types.SlowUpdateCompared, lambda said: said.samples),
+    "slow_update.pairs": _in(types.SlowUpdateCompared, lambda said: said.policy),
+    "slow_update.mode": _in(types.SlowUpdateProposed, lambda said: said.mode),
+    "patience": _in(types.RunFinished, lambda said: said.patience),
 }
 
 
@@ -75,13 +87,16 @@ def consumed_items(events: Sequence[Event]) -> dict[str, str]:
     """Return the number and digest of the items of both splits, as `data.train` and so on."""
     if not events or events[0].type != "run.started":
         return {}
-    started = events[0].data
-    return {f"data.{split}": told_items(started[split]) for split in ("train", "selection")}
+    said = events[0].read(types.RunStarted)
+    return {
+        "data.train": told_items(said.train),
+        "data.selection": told_items(said.selection),
+    }
 
 
-def told_items(rows: Sequence[Data]) -> str:
+def told_items(rows: Sequence[ItemDigest]) -> str:
     """Return the number and the digest of a split's items, as events name them."""
-    return f"{len(rows)} items, {digest('items/1', rows)[:8]}"
+    return f"{len(rows)} items, {digest('items/1', to_builtins(rows))[:8]}"
 
 
 def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
@@ -92,18 +107,21 @@ def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, (type, read) in _READERS.items():
         for event in first.get(type, [])[:CONSUMED_IN]:
-            value = read(event.data)
+            value = read(event)
             if value is not None:
                 found[name] = value
                 break
     if first:
         found.setdefault("method", "skillopt")  # which needs no event that says so
     for event in first.get("method.chosen", [])[:1]:
-        own = event.data
-        found |= {f"methods.{own['method']}.{name}": v for name, v in own["settings"].items()}
+        own = event.read(types.MethodChosen)
+        found |= {f"methods.{own.method}.{name}": v for name, v in own.settings.items()}
     ends = first.get("run.finished", [])
     # A run that something else ended would have been the same with any more epochs.
-    if ends and ends[0].data["why"] not in ("patience", "calls", "candidates", "full_score"):
-        steps = [event.data["epoch"] for event in first.get("step.ended", [])[-1:]]
+    early = ("patience", "calls", "candidates", "full_score")
+    if ends and ends[0].read(types.RunFinished).why not in early:
+        steps = [
+            event.read(types.StepEnded).epoch for event in first.get("step.ended", [])[-1:]
+        ]
         found |= {"epochs": steps[0]} if steps else {}
     return found

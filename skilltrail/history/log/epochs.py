@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from skilltrail.core.score import exact_mean
+from skilltrail.history.log import types
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.parts import Purpose, RowScored, Verdict
 
 
 @dataclass
@@ -38,32 +41,31 @@ class EpochRow:
 def epoch_rows(story: RunLog) -> list[EpochRow]:
     """Return one row per epoch that the log has begun."""
     rows: dict[int, EpochRow] = {}
-    train: dict[int, list[tuple[float | None, float | None]]] = {}
+    train: dict[int, list[RowScored]] = {}
     best: float | None = None
-    made = {e.data["gate"]: e.data["best"] for e in story.of_type("skill.versioned")}
+    made = {said.gate: said.best for said in story.told(types.SkillVersioned)}
     for event in story.of_type("rollouts.scored", "gate.judged", "step.ended"):
-        data = event.data
-        if "epoch" not in data:
+        said = event.said
+        epoch = getattr(said, "epoch", None)
+        if epoch is None:
             continue
-        row = rows.setdefault(data["epoch"], EpochRow(data["epoch"], best=best))
-        if event.type == "rollouts.scored" and data["purpose"] == "train":
-            scores = [(item["hard"], item["soft"]) for item in data["items"]]
-            train.setdefault(row.epoch, []).extend(scores)
-        elif event.type == "gate.judged":
-            best = data["before"] if best is None else best
-            best = data["after"] if made.get(event.seq) else best
-            row.best, row.saved = best, row.saved + data["saved"]
-        elif event.type == "step.ended":
-            row.steps, row.version = row.steps + 1, data["version"]
-            name = data["result"]
-            name = name if name in ("accepted", "rejected", "indecisive") else "unchanged"
+        row = rows.setdefault(epoch, EpochRow(epoch, best=best))
+        if isinstance(said, types.RolloutsScored) and said.purpose is Purpose.TRAIN:
+            train.setdefault(epoch, []).extend(said.items)
+        elif isinstance(said, types.GateJudged):
+            best = said.before if best is None else best
+            best = said.after if made.get(event.seq) else best
+            row.best, row.saved = best, row.saved + said.saved
+        elif isinstance(said, types.StepEnded):
+            row.steps, row.version = row.steps + 1, said.version
+            name = said.result.value if said.result.value in list(Verdict) else "unchanged"
             setattr(row, name, getattr(row, name) + 1)
-    for epoch, scores in train.items():
-        rows[epoch].train_hard = _mean([hard for hard, _ in scores])
-        rows[epoch].train_soft = _mean([soft for _, soft in scores])
+    for epoch, scored in train.items():
+        rows[epoch].train_hard = _mean(row.hard for row in scored)
+        rows[epoch].train_soft = _mean(row.soft for row in scored)
     return [rows[epoch] for epoch in sorted(rows)]
 
 
-def _mean(values: list[float | None]) -> float | None:
+def _mean(values: Iterable[float | None]) -> float | None:
     mean = exact_mean(None if value is None else Fraction(value) for value in values)
     return None if mean is None else float(mean)

@@ -18,8 +18,9 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.eraser import MARKER, Eraser
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.evolve import rebuilt
 from skilltrail.history.log.log import follow
-from skilltrail.history.log.run_state import RunState, rebuilt
+from skilltrail.history.log.run_state import RunState
 from skilltrail.skill.document import unified_diff
 
 ERASED = "text.erased"

@@ -11,6 +11,7 @@ does not parse ten thousand rollouts.
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import re
 from collections.abc import Mapping
@@ -24,7 +25,7 @@ from jsonschema_rs import Draft202012Validator
 from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, clean
 from skilltrail.core.errors import FaultError
-from skilltrail.history.log.types import CLASSES
+from skilltrail.history.log.types import CLASSES, type_of
 from skilltrail.history.log.types.parts import Part
 
 Said = TypeVar("Said", bound=Part)
@@ -116,10 +117,25 @@ class Event:
         except (LookupError, ValueError, RecursionError) as error:
             raise Unreadable(self.seq, self.name, _short(str(error))) from error
 
+    def read(self, kind: builtins.type[Said]) -> Said:
+        """Return the data as an instance of `kind`, which is the class of the event's type.
+
+        Raises:
+            Unreadable: the data are none of that class.
+        """
+        if not isinstance(self.said, kind):
+            raise TypeError(f"{self.name} is no {kind.__name__}")
+        return self.said
+
     @property
     def name(self) -> str:
         """What messages call the event, e.g. `event 12 (gate.judged)`."""
         return f"event {self.seq} ({self.type})"
+
+
+def told(said: Part) -> tuple[str, dict[str, Any]]:
+    """Return the type and the data of the event that says this."""
+    return type_of(type(said)), msgspec.to_builtins(said)
 
 
 def make_event(type: str, data: Mapping[str, Any], *, seq: int, prev: str | None) -> Event:

@@ -2,7 +2,7 @@
 
 The loop always starts from the beginning and derives its events again. While each one equals
 the event that stands in the live log, nothing is written. At the first one that differs (a
-changed answer, a mended scorer) the old log is kept beside as `<name>.superseded-<n>` and the
+changed answer, a fixed scorer) the old log is kept beside as `<name>.superseded-<n>` and the
 log goes on with the new event. So a run resumes, and repeats, without an event twice.
 
 A projection (the git commits) is told at every flush, after the log is durable. It is never
@@ -82,7 +82,7 @@ class Recorder(Following):
         self._projection = projection
         self._report = report
         self._log = self._opened(path)
-        self._standing = list(self._log.events)
+        self._existing = list(self._log.events)
 
     def _opened(self, path: Path) -> EventLog:
         try:
@@ -101,7 +101,7 @@ class Recorder(Following):
     @property
     def deriving(self) -> bool:
         """True while what the loop tells still stands in the log from an earlier time."""
-        return len(self.events) < len(self._standing)
+        return len(self.events) < len(self._existing)
 
     def append(self, type: str, data: Mapping[str, Any]) -> Event:
         """Record the next event and return it.
@@ -111,10 +111,10 @@ class Recorder(Following):
         """
         event = follow(self._last, type, data)
         if self.deriving:
-            standing = self._standing[len(self.events)]
-            if standing.line == event.line:
-                self.events.append(standing)
-                return standing
+            existing = self._existing[len(self.events)]
+            if existing.line == event.line:
+                self.events.append(existing)
+                return existing
             self._supersede(event.type)
         self._log.add(event)
         self.events.append(event)
@@ -131,7 +131,7 @@ class Recorder(Following):
 
         Tombstones stay: they tell of facts that nobody can derive again.
         """
-        rest = self._standing[len(self.events) :]
+        rest = self._existing[len(self.events) :]
         if all(event.type == ERASED for event in rest):
             self.events += rest
         else:
@@ -152,7 +152,7 @@ class Recorder(Following):
             self._report("projection.failed", {"message": str(error)})
 
     def _supersede(self, type: str) -> None:
-        """Keep the standing log beside and start the log anew with what was told so far."""
+        """Keep the existing log beside and start the log anew with what was told so far."""
         self._log.close()
         path, kept = self.path, _free_name(self.path)
         with writing(kept):
@@ -162,12 +162,12 @@ class Recorder(Following):
             "log.superseded",
             {
                 "seq": self.next_seq,
-                "stood": self._standing[len(self.events)].type,
+                "stood": self._existing[len(self.events)].type,
                 "now": type,
                 "kept": kept.name,
             },
         )
-        self._standing = []
+        self._existing = []
         self._log = EventLog(path, list(self.events), self._after)
 
     def _repaired(self, repair: Repair) -> None:

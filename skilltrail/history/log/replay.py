@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.run_state import RunState, rebuilt
+from skilltrail.history.log.evolve import rebuilt
+from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.outcomes import SkillVersioned
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,11 @@ class Version:
 
     @property
     def digest(self) -> str:
-        digest: str = self.event.data["digest"]
-        return digest
+        return self.said.digest
+
+    @property
+    def said(self) -> SkillVersioned:
+        return self.event.read(SkillVersioned)
 
 
 def versions(events: Iterable[Event]) -> list[Version]:
@@ -33,7 +38,7 @@ def versions(events: Iterable[Event]) -> list[Version]:
     for event in events:
         state = rebuilt(state, event)
         if event.type == "skill.versioned":
-            found.append(Version(event.data["version"], state.skill, event))
+            found.append(Version(event.read(SkillVersioned).version, state.skill, event))
     return found
 
 
@@ -53,7 +58,7 @@ def named_version(found: Sequence[Version], wanted: int | str) -> Version:
     if wanted == "last":
         return found[-1]
     if wanted == "best":
-        return [version for version in found if version.event.data["best"]][-1]
+        return [version for version in found if version.said.best][-1]
     number = 0 if wanted == "seed" else int(wanted)
     for version in found:
         if version.number == number:

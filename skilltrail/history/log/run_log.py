@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from skilltrail.core.errors import UsageError
-from skilltrail.history.log.events import Event
+from skilltrail.history.log import types
+from skilltrail.history.log.events import Event, Said
+from skilltrail.history.log.evolve import CARRIERS, DOCUMENTS, edits_in
 from skilltrail.history.log.replay import Version, named_version, versions
-from skilltrail.history.log.rows import Row, by_item
-from skilltrail.history.log.run_state import CARRIERS, DOCUMENTS
+from skilltrail.history.log.rows import by_item
+from skilltrail.history.log.types.parts import Purpose, RowScored
 from skilltrail.skill.edit import Edit
 
-JUDGED = ("baseline", "selection")  # purposes of rollouts on the selection split
+JUDGED = (Purpose.BASELINE, Purpose.SELECTION)  # purposes of rollouts on the selection split
 
 
 class RunLog:
@@ -48,6 +50,10 @@ class RunLog:
         """Return the events of these types, in the order of the log."""
         found = [event for type in types for event in self._by_type.get(type, ())]
         return sorted(found, key=lambda event: event.seq) if len(types) > 1 else found
+
+    def told(self, kind: type[Said]) -> list[Said]:
+        """Return what the events of a class say, in the order of the log."""
+        return [event.read(kind) for event in self.of_type(types.type_of(kind))]
 
     @cached_property
     def start(self) -> Event:
@@ -82,23 +88,25 @@ class RunLog:
         known = seq.isdigit() and 0 <= int(seq) - self._first < len(self.events)
         if dot and known and index.isdigit():
             event = self.at(int(seq))
-            if event.type in CARRIERS and int(index) < len(event.data["edits"]):
-                return Edit.from_json(event.data["edits"][int(index)])
-            if event.type == "candidate.built" and "text" in event.data:
-                return self._rewritten(event, id)
+            edits, said = edits_in(event), event.said
+            if int(index) < len(edits):
+                return Edit.of(edits[int(index)])
+            if isinstance(said, types.CandidateBuilt) and said.text is not None:
+                return self._rewritten(event, said.text, id)
         raise UsageError(f"edit {id!r}", "the log has no such edit", "See `skilltrail log`")
 
-    def _rewritten(self, built: Event, id: str) -> Edit:
+    def _rewritten(self, built: Event, text: str, id: str) -> Edit:
         """Return the edit that a whole new text is, made from the suggestions selected."""
         selected = self.before(built, "edits.selected")
-        parents = () if selected is None else tuple(selected.data["selected"])
+        parents = () if selected is None else selected.read(types.EditsSelected).selected
         items = dict.fromkeys(item for one in parents for item in self.edit(one).items)
-        text = built.data["text"]
         return Edit("rewrite", content=text, items=tuple(items), id=id, parents=parents)
 
     def edits_of(self, candidate: Event) -> list[Edit]:
         """Return the edits that a `candidate.built` event tried, in order."""
-        return [self.edit(result["edit"]) for result in candidate.data["results"]]
+        return [
+            self.edit(result.edit) for result in candidate.read(types.CandidateBuilt).results
+        ]
 
     def ancestry(self, id: str) -> Iterator[Edit]:
         """Yield the edit and, depth first, all edits that it was merged from."""
@@ -115,7 +123,7 @@ class RunLog:
         """
         if self.of_type("method.chosen"):
             return versions(self.of_type(*DOCUMENTS))
-        made = {event.data["candidate"] for event in self.of_type("skill.versioned")}
+        made = {said.candidate for said in self.told(types.SkillVersioned)}
         some = self.of_type("run.started", "candidate.built", "skill.versioned")
         return versions(e for e in some if e.type != "candidate.built" or e.seq in made)
 
@@ -130,7 +138,7 @@ class RunLog:
     def built(self, digest: str, before: int) -> Event | None:
         """Return the last `candidate.built` event of a text before event `before`."""
         for event in reversed(self.of_type("candidate.built")):
-            if event.seq < before and event.data["candidate"] == digest:
+            if event.seq < before and event.read(types.CandidateBuilt).candidate == digest:
                 return event
         return None
 
@@ -145,20 +153,17 @@ class RunLog:
         """Return the events of one step, in order."""
         return [e for e in self.events if e.data.get("step") == number]
 
-    def scores_before(self, gate: Event) -> dict[str, list[Row]]:
+    def scores_before(self, gate: Event) -> dict[str, list[RowScored]]:
         """Return the current skill's rows that a `gate.judged` event compared with, by item."""
-        for event in reversed(self.events[: gate.seq - self._first]):
-            if event.type != "rollouts.scored":
-                continue
-            data = event.data
-            if data["skill"] == gate.data["current"] and data["purpose"] in JUDGED:
-                return by_item(data["items"])
-        return {}
+        return self._scores(gate.read(types.GateJudged).current, gate.seq)
 
-    def scores(self, digest: str) -> dict[str, list[Row]]:
+    def scores(self, digest: str) -> dict[str, list[RowScored]]:
         """Return the rows of the last selection or baseline rollouts of a skill, by item."""
+        return self._scores(digest, self._first + len(self.events))
+
+    def _scores(self, digest: str, before: int) -> dict[str, list[RowScored]]:
         for event in reversed(self.of_type("rollouts.scored")):
-            data = event.data
-            if data["skill"] == digest and data["purpose"] in JUDGED:
-                return by_item(data["items"])
+            said = event.read(types.RolloutsScored) if event.seq < before else None
+            if said is not None and said.skill == digest and said.purpose in JUDGED:
+                return by_item(said.items)
         return {}

@@ -11,11 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from skilltrail.core.hidden import spelled_out
-from skilltrail.core.targets import case_of
-from skilltrail.history.log.events import Event
+from msgspec import to_builtins
 
-Data = Mapping[str, Any]
+from skilltrail.core.hidden import spelled_out
+from skilltrail.core.targets import cases_of, targets_in
+from skilltrail.history.log import types
+from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.parts import Purpose, Verdict
 
 # What logs call things, which keeps their bytes, and what people are told in the field's words.
 TERMS = {
@@ -36,7 +38,7 @@ def in_terms(recorded: str) -> str:
 
 def sentence(event: Event, version: int | None) -> str:
     """Return what happened; `version` is the skill's when the event was recorded."""
-    return SENTENCES[event.type](event.data, version)
+    return SENTENCES[event.type](event.said, version)
 
 
 def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[Event, str]]:
@@ -48,15 +50,18 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
     """
     selection = 0
     for event in events:
-        if event.type == "run.started":
-            several = len(event.data["target"].get("targets", ()))
-            selection = len(event.data["selection"]) * max(1, several)
-        words = _stopped(event.data, selection) if event.type == "rollouts.scored" else None
-        if words is None and (counted := _COUNTED.get(event.type)) is not None:
-            words = counted(event.data, version, _unit(event.data))
+        said = event.said
+        words = None
+        if isinstance(said, types.RunStarted):
+            selection = len(cases_of((i.item for i in said.selection), targets_in(said.target)))
+        elif isinstance(said, types.RolloutsScored):
+            words = _stopped(said, selection)
+            words = _rollouts(said, version, _unit(said)) if words is None else words
+        elif isinstance(said, types.GateJudged):
+            words = _judged(said, version, _unit(said))
         yield event, sentence(event, version) if words is None else words
-        if event.type == "skill.versioned":
-            version = event.data["version"]
+        if isinstance(said, types.SkillVersioned):
+            version = said.version
 
 
 def visible(text: str, most: int = 60) -> str:
@@ -74,118 +79,118 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _started(data: Data, version: int | None) -> str:
-    items = f"{len(data['train'])} train and {len(data['selection'])} selection items"
-    fork = "" if data["parent"] is None else f", forked from {data['parent'][:12]}"
-    judge = data.get("judge")
-    judged = "" if judge is None else f", judged by {visible(str(judge['model'].get('model')))}"
-    return f"run: {visible(data['env'])}, {items}, seed {data['seed']}{judged}{fork}"
+def _started(said: types.RunStarted, version: int | None) -> str:
+    items = f"{len(said.train)} train and {len(said.selection)} selection items"
+    fork = "" if said.parent is None else f", forked from {said.parent[:12]}"
+    judge = said.judge
+    judged = "" if judge is None else f", judged by {visible(str(judge.model.get('model')))}"
+    return f"run: {visible(said.env)}, {items}, seed {said.seed}{judged}{fork}"
 
 
-def _rollouts(data: Data, version: int | None, unit: str = "item") -> str:
-    asked, done = data["coverage"]["asked"], data["coverage"]["scored"]
+def _rollouts(said: types.RolloutsScored, version: int | None, unit: str = "item") -> str:
+    asked, done = said.coverage.asked, said.coverage.scored
     gap = "" if asked == done else f", {asked - done} missing"
-    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
-    return f"rollouts: {data['purpose']} on {count(asked, unit)}, {means}{gap}"
+    means = f"hard {score(said.mean_hard)}, soft {score(said.mean_soft)}"
+    return f"rollouts: {said.purpose} on {count(asked, unit)}, {means}{gap}"
 
 
-def _unit(data: Data) -> str:
+def _unit(said: types.RolloutsScored | types.GateJudged) -> str:
     """Return what scores of rollouts, or a verdict on them, count."""
-    several = "targets" in data or any("target" in row for row in data.get("items", ()))
-    return "case" if several else "item"
+    if isinstance(said, types.GateJudged):
+        return "item" if said.targets is None else "case"
+    return "item" if all(row.target is None for row in said.items) else "case"
 
 
-def _stopped(data: Data, selection: int) -> str | None:
+def _stopped(said: types.RolloutsScored, selection: int) -> str | None:
     """Return what is shown of an evaluation on a part of the `selection` items, else None."""
-    seen = len({case_of(row) for row in data["items"]})
-    if data["purpose"] != "selection" or seen >= selection:
+    seen = len({(row.item, row.target) for row in said.items})
+    if said.purpose is not Purpose.SELECTION or seen >= selection:
         return None
     bounds = []
     for name in ("hard", "soft"):
-        mean = data[f"mean_{name}"]
+        mean = getattr(said, f"mean_{name}")
         most = selection if mean is None else mean * seen + selection - seen
         bounds.append(f"{name} at most {score(most / selection)}")
     return (
-        f"rollouts: selection on {seen} of {count(selection, _unit(data))}, {', '.join(bounds)}"
+        f"rollouts: selection on {seen} of {count(selection, _unit(said))}, {', '.join(bounds)}"
     )
 
 
-def _method(data: Data, version: int | None) -> str:
-    return f"method: {visible(data['method'])}"
+def _method(said: types.MethodChosen, version: int | None) -> str:
+    return f"method: {visible(said.method)}"
 
 
-def _parents(data: Data, version: int | None) -> str:
+def _parents(said: types.ParentsChosen, version: int | None) -> str:
     names = " and ".join(
-        f"v{one['version']}" if "version" in one else one["digest"][:12]
-        for one in data["parents"]
+        one.digest[:12] if one.version is None else f"v{one.version}" for one in said.parents
     )
-    pool = f" of {len(data['pool'])}" if "pool" in data else ""
-    reason = f", {visible(data['reason'])}" if data["reason"] else ""
-    return f"parents: {names}{pool} at step {data['step']}{reason}"
+    pool = "" if said.pool is None else f" of {len(said.pool)}"
+    reason = f", {visible(said.reason)}" if said.reason else ""
+    return f"parents: {names}{pool} at step {said.step}{reason}"
 
 
-def _instruction(data: Data, version: int | None) -> str:
-    return f"instruction: {visible(data['operator'], 20)}, {visible(data['text'])}"
+def _instruction(said: types.InstructionChosen, version: int | None) -> str:
+    return f"instruction: {visible(said.operator, 20)}, {visible(said.text)}"
 
 
-def _budget(data: Data, version: int | None) -> str:
-    if data["budget"] is None:
-        return f"budget: no cap at step {data['step']}"
-    most = count(data["budget"], "edit")
-    return f"budget: at most {most} at step {data['step']} ({data['schedule']})"
+def _budget(said: types.BudgetDecided, version: int | None) -> str:
+    if said.budget is None:
+        return f"budget: no cap at step {said.step}"
+    most = count(said.budget, "edit")
+    return f"budget: at most {most} at step {said.step} ({said.schedule})"
 
 
-def _proposed(data: Data, version: int | None) -> str:
-    edits, items = count(len(data["edits"]), "edit"), count(len(data["items"]), data["source"])
-    return f"patch: {data['patch']} has {edits} from {items}".replace("successs", "successes")
+def _proposed(said: types.PatchProposed, version: int | None) -> str:
+    edits, items = count(len(said.edits), "edit"), count(len(said.items), said.source)
+    return f"patch: {said.patch} has {edits} from {items}".replace("successs", "successes")
 
 
-def _reply(data: Data, version: int | None) -> str:
-    return f"reply: {visible(data['stage'])} unusable, {visible(data['message'])}"
+def _reply(said: types.ReplyRejected, version: int | None) -> str:
+    return f"reply: {visible(said.stage)} unusable, {visible(said.message)}"
 
 
-def _merged(data: Data, version: int | None) -> str:
-    inputs = ", ".join(data["inputs"][:6]) + (", …" if len(data["inputs"]) > 6 else "")
-    return f"merge: {data['patch']} has {count(len(data['edits']), 'edit')} from {inputs}"
+def _merged(said: types.PatchMerged, version: int | None) -> str:
+    inputs = ", ".join(said.inputs[:6]) + (", …" if len(said.inputs) > 6 else "")
+    return f"merge: {said.patch} has {count(len(said.edits), 'edit')} from {inputs}"
 
 
-def _selected(data: Data, version: int | None) -> str:
-    chosen, left = len(data["selected"]), len(data["left_out"])
-    cap = "no cap" if data["budget"] is None else f"budget {data['budget']}"
+def _selected(said: types.EditsSelected, version: int | None) -> str:
+    chosen, left = len(said.selected), len(said.left_out)
+    cap = "no cap" if said.budget is None else f"budget {said.budget}"
     return f"select: {chosen} of {count(chosen + left, 'edit')} ({cap})"
 
 
-def _candidate(data: Data, version: int | None) -> str:
-    tally = Counter(result["status"] for result in data["results"])
+def _candidate(said: types.CandidateBuilt, version: int | None) -> str:
+    tally = Counter(result.status.value for result in said.results)
     results = ", ".join(f"{number} {status}" for status, number in sorted(tally.items()))
     made = results if results else "rewritten"
-    fault = f", unusable: {visible(data['faults'][0])}" if data["faults"] else ""
-    return f"candidate: {made}, {count(data['tokens'], 'token')}{fault}"
+    fault = f", unusable: {visible(said.faults[0])}" if said.faults else ""
+    return f"candidate: {made}, {count(said.tokens, 'token')}{fault}"
 
 
-def _judged(data: Data, version: int | None, unit: str = "item") -> str:
-    won, lost = len(data["flips"]["won"]), len(data["flips"]["lost"])
-    if data["after_max"] is not None:
-        after = f"{score(data['before'])} → at most {score(data['after_max'])}"
-        items = f"after {data['judged']} of {count(data['total'], unit)}"
+def _judged(said: types.GateJudged, version: int | None, unit: str = "item") -> str:
+    won, lost = len(said.flips.won), len(said.flips.lost)
+    if said.after_max is not None:
+        after = f"{score(said.before)} → at most {score(said.after_max)}"
+        items = f"after {said.judged} of {count(said.total, unit)}"
     else:
-        after = f"{score(data['before'])} → {score(data['after'])}"
-        items = f"on {count(data['judged'], unit)}"
+        after = f"{score(said.before)} → {score(said.after)}"
+        items = f"on {count(said.judged, unit)}"
     parts = [f"{after} {items}", f"+{won} −{lost}"]
-    if data["statistic"] is not None:
-        parts.append(f"p={data['statistic']['p']:.3g}")
-    parts += [on_target(one) for one in data.get("targets", ())]
-    if "cost" in data:
-        parts.append(costs(data["cost"]))
-    if data["forced"]:
+    if said.statistic is not None:
+        parts.append(f"p={said.statistic.p:.3g}")
+    parts += [on_target(to_builtins(one)) for one in said.targets or ()]
+    if said.cost is not None:
+        parts.append(costs(to_builtins(said.cost)))
+    if said.forced:
         parts.append("forced")
     name = ""
-    if data["verdict"] == "accepted" and version is not None:
+    if said.verdict is Verdict.ACCEPTED and version is not None:
         name = f" v{version + 1}"
-    return f"gate: {data['verdict']}{name} ({', '.join(parts)})"
+    return f"gate: {said.verdict}{name} ({', '.join(parts)})"
 
 
-def on_target(told: Data) -> str:
+def on_target(told: Mapping[str, Any]) -> str:
     """Return what a candidate does on one of several targets."""
     most = "at most " if told["after"] is None else ""
     after = told["after_max"] if told["after"] is None else told["after"]
@@ -193,86 +198,81 @@ def on_target(told: Data) -> str:
     return f"{told['target']} {score(told['before'])} → {most}{score(after)}{floor}"
 
 
-def costs(told: Data) -> str:
+def costs(told: Mapping[str, Any]) -> str:
     """Return what the agent used on the judged items, before and after."""
     both = [told[side] for side in ("before", "after")]
     tokens = ("?" if one["tokens"] is None else str(one["tokens"]) for one in both)
-    calls = (str(one["calls"]) for one in both)
-    return f"agent: {' → '.join(tokens)} tokens, {' → '.join(calls)} calls"
+    return f"agent: {' → '.join(tokens)} tokens, {both[0]['calls']} → {both[1]['calls']} calls"
 
 
-def _versioned(data: Data, version: int | None) -> str:
-    size = count(data["tokens"], "token")
-    if data["version"] == 0:
+def _versioned(said: types.SkillVersioned, version: int | None) -> str:
+    size = count(said.tokens, "token")
+    if said.version == 0:
         return f"skill: v0, the seed, {size}"
-    lines = f"+{data['lines_added']} −{data['lines_removed']} lines"
-    best = ", best so far" if data["best"] else ""
-    return f"skill: v{data['version']}, {lines}, {size}{best}"
+    lines = f"+{said.lines_added} −{said.lines_removed} lines"
+    best = ", best so far" if said.best else ""
+    return f"skill: v{said.version}, {lines}, {size}{best}"
 
 
-def _step(data: Data, version: int | None) -> str:
-    reason = f", {visible(data['reason'])}" if data["reason"] else ""
-    return f"step {data['step']}: {data['result']}{reason}"
+def _step(said: types.StepEnded, version: int | None) -> str:
+    reason = f", {visible(said.reason)}" if said.reason else ""
+    return f"step {said.step}: {said.result}{reason}"
 
 
-def _compared(data: Data, version: int | None) -> str:
-    tally = ", ".join(f"{number} {name}" for name, number in sorted(data["counts"].items()))
-    return f"slow update: epoch {data['epoch']} compared, {tally if tally else 'no pairs'}"
+def _compared(said: types.SlowUpdateCompared, version: int | None) -> str:
+    tally = ", ".join(f"{number} {name}" for name, number in sorted(said.counts.items()))
+    return f"slow update: epoch {said.epoch} compared, {tally if tally else 'no pairs'}"
 
 
-def _guided(data: Data, version: int | None) -> str:
-    return f"slow update: {data['patch']} writes guidance after epoch {data['epoch']}"
+def _guided(said: types.SlowUpdateProposed, version: int | None) -> str:
+    return f"slow update: {said.patch} writes guidance after epoch {said.epoch}"
 
 
-def _shortened(data: Data, version: int | None) -> str:
-    return f"compaction: {data['patch']} writes a shorter document after epoch {data['epoch']}"
+def _shortened(said: types.CompactionProposed, version: int | None) -> str:
+    return f"compaction: {said.patch} writes a shorter document after epoch {said.epoch}"
 
 
-def _notes(data: Data, version: int | None) -> str:
-    return f"appendix: {data['patch']} writes notes, {visible(data['reason'])}"
+def _notes(said: types.AppendixProposed, version: int | None) -> str:
+    return f"appendix: {said.patch} writes notes, {visible(said.reason)}"
 
 
-def _meta(data: Data, version: int | None) -> str:
-    return f"meta skill: {count(len(data['text']), 'character')} after epoch {data['epoch']}"
+def _meta(said: types.MetaSkillWritten, version: int | None) -> str:
+    return f"meta skill: {count(len(said.text), 'character')} after epoch {said.epoch}"
 
 
-def _finished(data: Data, version: int | None) -> str:
-    best = f"best v{data['best']['version']} at {score(data['best']['score'])}"
-    steps = count(data["steps"], "step")
-    return (
-        f"run: finished ({visible(data['why'])}), {best}, {steps}, {data['accepted']} accepted"
-    )
+def _finished(said: types.RunFinished, version: int | None) -> str:
+    best = f"best v{said.best.version} at {score(said.best.score)}"
+    steps = count(said.steps, "step")
+    return f"run: finished ({visible(said.why)}), {best}, {steps}, {said.accepted} accepted"
 
 
-def _opened(data: Data, version: int | None) -> str:
-    skills = ", ".join(visible(skill["name"], 20) for skill in data["skills"])
-    asked = ", asked for by a person" if "opened_before" in data else ""
-    items = count(len(data["items"]), "item")
-    return f"evaluation: opens {data['split']}, {items}, {skills}{asked}"
+def _opened(said: types.TestOpened, version: int | None) -> str:
+    skills = ", ".join(visible(skill.name, 20) for skill in said.skills)
+    asked = "" if said.opened_before is None else ", asked for by a person"
+    items = count(len(said.items), "item")
+    return f"evaluation: opens {said.split}, {items}, {skills}{asked}"
 
 
-def _evaluated(data: Data, version: int | None) -> str:
-    gain = "" if data["gain"] is None else f", gain {data['gain']:+.3f}"
-    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
-    return f"evaluation: {visible(data['name'], 20)} on {data['split']}, {means}{gain}"
+def _evaluated(said: types.SkillEvaluated, version: int | None) -> str:
+    gain = "" if said.gain is None else f", gain {said.gain:+.3f}"
+    means = f"hard {score(said.mean_hard)}, soft {score(said.mean_soft)}"
+    return f"evaluation: {visible(said.name, 20)} on {said.split}, {means}{gain}"
 
 
-def _transferred(data: Data, version: int | None) -> str:
-    share = "" if data["share"] is None else f", {data['share']:.0%} of the gain carries over"
-    means = f"hard {score(data['mean_hard'])}, soft {score(data['mean_soft'])}"
-    on = f"{visible(data['name'], 20)} on target {visible(data['target'], 20)}"
-    return f"evaluation: {on}, {data['split']}, {means}{share}"
+def _transferred(said: types.SkillTransferred, version: int | None) -> str:
+    share = "" if said.share is None else f", {said.share:.0%} of the gain carries over"
+    means = f"hard {score(said.mean_hard)}, soft {score(said.mean_soft)}"
+    on = f"{visible(said.name, 20)} on target {visible(said.target, 20)}"
+    return f"evaluation: {on}, {said.split}, {means}{share}"
 
 
-def _erased(data: Data, version: int | None) -> str:
-    lost = [
-        count(len(data[name]), name[:-1]) for name in ("events", "facts", "items") if data[name]
-    ]
-    return f"erased: {visible(data['marker'], 20)} stands for a text in {', '.join(lost)}"
+def _erased(said: types.TextErased, version: int | None) -> str:
+    told = {"event": said.events, "fact": said.facts, "item": said.items}
+    lost = [count(len(some), noun) for noun, some in told.items() if some]
+    return f"erased: {visible(said.marker, 20)} stands for a text in {', '.join(lost)}"
 
 
-_COUNTED = {"rollouts.scored": _rollouts, "gate.judged": _judged}
-SENTENCES: Mapping[str, Callable[[Data, int | None], str]] = {
+SENTENCES: Mapping[str, Callable[[Any, int | None], str]] = {
     "run.started": _started,
     "rollouts.scored": _rollouts,
     "method.chosen": _method,

@@ -22,11 +22,12 @@ from fractions import Fraction
 from skilltrail.core.score import Cost, Score, exact, exact_sum
 from skilltrail.core.stats import sign_flip_p
 from skilltrail.core.targets import by_item, target_of
+from skilltrail.history.log.types.parts import Verdict
 from skilltrail.method.gate.rule import (
     ORDER,
     RULES,
     GateRule,
-    Verdict,
+    GateVerdict,
     gate_order,
     on_cost,
     recorded,
@@ -38,12 +39,14 @@ __all__ = [
     "RULES",
     "Gate",
     "GateRule",
-    "Verdict",
+    "GateVerdict",
     "gate_order",
     "judge_all",
     "on_cost",
     "recorded",
 ]
+
+_SAME = Fraction(0)
 
 
 class Gate:
@@ -82,7 +85,8 @@ class Gate:
         if before is not None:
             self._tally[id].add(before, after)
             if after is not None:
-                self._pairs[id] = after - before
+                # Equal scores are one object, since `exact` keeps them.
+                self._pairs[id] = _SAME if after is before else after - before
         return self._lost_for_sure()
 
     @property
@@ -107,7 +111,7 @@ class Gate:
             return True
         if self._fallen():
             return True
-        most = self._most.numerator
+        most = self._most.numerator if rule.targets else self._tallies[0].sign_of_most
         return most < 0 or (most == 0 and not self._wins_ties())
 
     def _wins_ties(self) -> bool:
@@ -134,7 +138,7 @@ class Gate:
     def _fallen(self) -> list[TargetTally]:
         return [t for t in self._tallies if t.falls(exact(self.rule.tolerance))]
 
-    def verdict(self) -> Verdict:
+    def verdict(self) -> GateVerdict:
         """Return the verdict on what was judged so far."""
         stopped = len(self._judged) < len(self.order)
         word, reason, p = self._decide(stopped)
@@ -143,7 +147,7 @@ class Gate:
         total = exact_sum(tally.weight * tally.sum for tally in self._tallies)
         before = total / weight if weight else None
         after = None if before is None else before + self._most / weight
-        return Verdict(
+        return GateVerdict(
             verdict=word,
             reason=reason,
             before=None if before is None else float(before),
@@ -151,8 +155,8 @@ class Gate:
             after_max=None if after is None or not stopped else float(after),
             compared=sum(tally.compared for tally in self._tallies),
             judged=tuple(self._judged),
-            won=tuple(id for id, d in self._pairs.items() if d > 0),
-            lost=tuple(id for id, d in self._pairs.items() if d < 0),
+            won=tuple(id for id, d in self._pairs.items() if d.numerator > 0),
+            lost=tuple(id for id, d in self._pairs.items() if d.numerator < 0),
             p=p,
             saved=len(self.order) - len(self._judged),
             forced=self.rule.rule == "none",
@@ -170,37 +174,37 @@ class Gate:
         )
         return before, after
 
-    def _decide(self, stopped: bool) -> tuple[str, str, float | None]:
+    def _decide(self, stopped: bool) -> tuple[Verdict, str, float | None]:
         rule = self.rule
         if rule.rule == "none":
-            return "accepted", "no gate", None
+            return Verdict.ACCEPTED, "no gate", None
         lacking = None if stopped else self._lacking()
         if lacking is not None:
-            return "indecisive", lacking, None
+            return Verdict.INDECISIVE, lacking, None
         regressed = self._regressed() if rule.rule == "no_regression" else []
         if regressed:
-            return "rejected", "regressed: " + ", ".join(regressed), None
+            return Verdict.REJECTED, "regressed: " + ", ".join(regressed), None
         fallen = self._fallen()
         if fallen:
-            return "rejected", "; ".join(t.fall(stopped=stopped) for t in fallen), None
+            return Verdict.REJECTED, "; ".join(t.fall(stopped=stopped) for t in fallen), None
         if stopped:
-            return "rejected", "cannot win any more" + self._coarse(), None
+            return Verdict.REJECTED, "cannot win any more" + self._coarse(), None
         gain = self._gain()
         if gain < 0:
-            return "rejected", "mean lower", None
+            return Verdict.REJECTED, "mean lower", None
         if gain == 0 and self._wins_ties():
             at_a_lower_cost = "mean equal at a lower cost" if rule.counts_cost else "shorter"
-            return "accepted", at_a_lower_cost, None
+            return Verdict.ACCEPTED, at_a_lower_cost, None
         if gain == 0:
-            return "rejected", "mean equal" + self._coarse(), None
+            return Verdict.REJECTED, "mean equal" + self._coarse(), None
         if rule.rule != "paired":
-            return "accepted", "mean higher", None
+            return Verdict.ACCEPTED, "mean higher", None
         p = sign_flip_p(
             [d for d in by_item(self._pairs, rule.targets).values() if d is not None]
         )
         if p <= rule.alpha:
-            return "accepted", f"mean higher, p={p:.3g}", p
-        return "indecisive", f"mean higher, but p={p:.3g} > {rule.alpha:g}", p
+            return Verdict.ACCEPTED, f"mean higher, p={p:.3g}", p
+        return Verdict.INDECISIVE, f"mean higher, but p={p:.3g} > {rule.alpha:g}", p
 
     def _lacking(self) -> str | None:
         """Return what is too little to decide on, on any target."""
@@ -237,7 +241,7 @@ def judge_all(
     tokens_before: int = 0,
     tokens_after: int = 0,
     early: bool = True,
-) -> Verdict:
+) -> GateVerdict:
     """Judge a candidate whose scores are known; `early=False` looks at every item."""
     gate = Gate(rule, order, current, tokens_before=tokens_before, tokens_after=tokens_after)
     for id in order:

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from skilltrail.core.score import Score
+from skilltrail.history.log.types.parts import Verdict
 from skilltrail.method.gate import GateRule, judge_all
 
 COMPARISONS = 200
@@ -33,7 +34,7 @@ def false_accept_rate(
         swapped = {id for id in ids if _swaps(number, id)}
         before = {id: two[id] if id in swapped else one[id] for id in ids}
         after = {id: one[id] if id in swapped else two[id] for id in ids}
-        accepted += judge_all(rule, ids, before, after).verdict == "accepted"
+        accepted += judge_all(rule, ids, before, after).verdict is Verdict.ACCEPTED
     return accepted / comparisons
 
 

@@ -22,6 +22,8 @@ from typing import Any
 
 from skilltrail.core.score import Cost, Score, exact_mean, metric
 from skilltrail.core.targets import Target, weighted_mean
+from skilltrail.history.log.types.outcomes import GateJudged
+from skilltrail.history.log.types.parts import Verdict
 
 RULES = ("strict", "paired", "no_regression", "pareto", "none")
 ORDER = "gate_order/1"
@@ -82,7 +84,7 @@ class GateRule:
 
 @dataclass(frozen=True)
 class TargetVerdict:
-    """What a candidate does on one of several targets; means as in `Verdict`."""
+    """What a candidate does on one of several targets; means as in `GateVerdict`."""
 
     target: Target
     before: float | None
@@ -96,11 +98,10 @@ class TargetVerdict:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class GateVerdict:
     """The gate's word on one candidate.
 
     Attributes:
-        verdict: accepted, rejected or indecisive.
         before: mean of the current skill over the items that can be compared.
         after: mean of the candidate over them; None when evaluation stopped early.
         after_max: then the highest mean that it could still have reached; else None.
@@ -113,7 +114,7 @@ class Verdict:
         targets: the same means on each target, where there are several.
     """
 
-    verdict: str
+    verdict: Verdict
     reason: str
     before: float | None
     after: float | None
@@ -129,7 +130,7 @@ class Verdict:
     targets: tuple[TargetVerdict, ...] = ()
 
 
-def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
+def recorded(verdict: GateVerdict, total: int) -> dict[str, Any]:
     """Return the fields of `gate.judged` that follow from a verdict on `total` items."""
     counts = {"wins": len(verdict.won), "losses": len(verdict.lost)}
     statistic = {"name": "sign_flip/1", "p": verdict.p, **counts}
@@ -155,26 +156,25 @@ def recorded(verdict: Verdict, total: int) -> dict[str, Any]:
     return data
 
 
-def on_cost(gate: Mapping[str, Any]) -> bool:
+def on_cost(gate: GateJudged) -> bool:
     """Return whether the candidate of a `gate.judged` event costs less than what it replaces:
     by what the agent used where the rule counts that, else by the document's tokens.
 
     A minibatch lets a candidate into a pool, on its scores alone.
     """
-    if "split" in gate:
+    if gate.split is not None:
         return False
-    if gate["rule"] == "pareto/1":
-        before, after = (Cost(**gate["cost"][side]) for side in ("before", "after"))
+    if gate.rule == "pareto/1" and gate.cost is not None:
+        before, after = (Cost(c.tokens, c.calls) for c in (gate.cost.before, gate.cost.after))
         return after.cheaper_than(before)
-    fewer: bool = gate["tokens_after"] < gate["tokens_before"]
-    return fewer
+    return gate.tokens_after < gate.tokens_before
 
 
 def gate_order(
     selection: Sequence[str],
     current: Mapping[str, Score],
     rule: GateRule,
-    shortfall: Mapping[str, Fraction] = MappingProxyType({}),
+    cumulative_loss: Mapping[str, Fraction] = MappingProxyType({}),
 ) -> list[str]:
     """Return the ids of the selection split in the order in which a candidate is judged.
 
@@ -184,7 +184,7 @@ def gate_order(
     the split's own order.
 
     Args:
-        shortfall: by item, what its hard scores lacked to 1, summed over all earlier
+        cumulative_loss: by item, what its hard scores lacked to 1, summed over all earlier
             evaluations on this split; items not named lacked nothing.
     """
     if rule.rule == "none":
@@ -194,7 +194,7 @@ def gate_order(
 
     def rank(id: str) -> tuple[float, Fraction, float, Fraction]:
         # Floats never part two fractions wrongly, and are compared in no time.
-        found, lost = values[id], -shortfall.get(id, _NOTHING)
+        found, lost = values[id], -cumulative_loss.get(id, _NOTHING)
         value = _NOTHING if found is None else -found if highest_first else found
         return float(value), value, float(lost), lost
 

@@ -50,6 +50,10 @@ class TargetTally:
         return self._sum.value
 
     @property
+    def sign_of_most(self) -> int:
+        return self._most.sign
+
+    @property
     def most(self) -> Fraction:
         return self._most.value
 

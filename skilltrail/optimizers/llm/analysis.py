@@ -13,8 +13,8 @@ from typing import Any
 from skilltrail.optimizers.failure_types import UNKNOWN
 from skilltrail.optimizers.llm.proposals import (
     REWRITE,
-    Ground,
-    Sorted,
+    ParsedEdits,
+    ProposalContext,
     document_faults,
     named_items,
     sort_edits,
@@ -45,7 +45,7 @@ class Assignment:
     ids: tuple[str, ...]
     types: tuple[str, ...]
     wants_notes: bool
-    ground: Ground
+    ground: ProposalContext
     most_edits: int = 0
 
 
@@ -81,17 +81,17 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     return Reading(draft, tuple(kept.faults), tuple(kept.dropped))
 
 
-def _whole(found: Mapping[str, Any], ground: Ground) -> Sorted:
+def _whole(found: Mapping[str, Any], ground: ProposalContext) -> ParsedEdits:
     text = found["document"]
     items = tuple(item for item in found.get("items") or () if isinstance(item, str))
     faults = document_faults(text, ground)
     if faults or text.strip() == ground.skill.strip():
-        return Sorted(faults=faults)
-    return Sorted([Edit(REWRITE, content=text, items=items)])
+        return ParsedEdits(faults=faults)
+    return ParsedEdits([Edit(REWRITE, content=text, items=items)])
 
 
 def _failure_types(
-    given: Assignment, found: Mapping[str, Any], kept: Sorted
+    given: Assignment, found: Mapping[str, Any], kept: ParsedEdits
 ) -> Mapping[str, str]:
     """Return a type for each failed item, joined by its id; `unknown` where nobody said."""
     if not given.types:
@@ -118,7 +118,7 @@ def _failure_types(
     }
 
 
-def _notes(given: Assignment, found: Mapping[str, Any], kept: Sorted) -> tuple[str, ...]:
+def _notes(given: Assignment, found: Mapping[str, Any], kept: ParsedEdits) -> tuple[str, ...]:
     """Return the notes that remind of a line the skill has."""
     lines = {line.strip() for line in split_lines(given.ground.skill) if line.strip()}
     notes = []

@@ -12,7 +12,7 @@ from typing import Any
 
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
-from skilltrail.optimizers.llm.proposals import Ground, document_faults
+from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
 from skilltrail.optimizers.llm.question import Question, Reading
 from skilltrail.optimizers.llm.shown.past import epoch_state
 from skilltrail.optimizers.protocol import Answer, EpochView
@@ -24,7 +24,7 @@ Texts = tuple[str | None, str]  # the document (None = as it is), and the reason
 
 async def compact(asker: Asker, view: EpochView) -> Answer:
     """Return the shorter document, or None."""
-    ground = Ground(
+    ground = ProposalContext(
         view.skill,
         view.max_skill_tokens,
         Screen.of(view.skill, (), (), asker.options.setting.domain.agent),
@@ -47,7 +47,7 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
     return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
 
 
-def _read(found: Mapping[str, Any], ground: Ground) -> Reading[Texts]:
+def _read(found: Mapping[str, Any], ground: ProposalContext) -> Reading[Texts]:
     text, said = found["document"], found.get("reasoning")
     reasoning = said if isinstance(said, str) else ""
     if text is None:

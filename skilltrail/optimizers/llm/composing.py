@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from skilltrail.optimizers.llm.ask import Asker
-from skilltrail.optimizers.llm.proposals import Ground, document_faults
+from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
 from skilltrail.optimizers.llm.question import Question
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
 from skilltrail.optimizers.llm.shown.fitting import fitted
@@ -23,7 +23,9 @@ from skilltrail.skill.fence import fenced
 _TEXT_CHARS = 6000
 
 
-async def compose(asker: Asker, view: StepView, ground: Ground, brief: Brief) -> Answer:
+async def compose(
+    asker: Asker, view: StepView, ground: ProposalContext, brief: Brief
+) -> Answer:
     """Return the document or the text that a rival method asks for, or None.
 
     Runs are shown shorter where the context cannot hold them; texts are not cut.

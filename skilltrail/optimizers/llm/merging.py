@@ -22,8 +22,8 @@ from typing import Any
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.proposals import (
     REWRITE,
-    Ground,
-    Sorted,
+    ParsedEdits,
+    ProposalContext,
     document_faults,
     sort_edits,
     sort_suggestions,
@@ -48,7 +48,7 @@ _SCHEMAS = {
 
 
 async def merge(
-    asker: Asker, view: StepView, ground: Ground, patches: Sequence[Patch]
+    asker: Asker, view: StepView, ground: ProposalContext, patches: Sequence[Patch]
 ) -> Answer:
     """Return the merged edits of one group."""
     offered = [edit for patch in patches for edit in patch.edits]
@@ -134,7 +134,7 @@ def proposals_text(
 def _question(
     asker: Asker,
     view: StepView,
-    ground: Ground,
+    ground: ProposalContext,
     patches: Sequence[Patch],
     offered: Sequence[Edit],
 ) -> Question[tuple[list[Edit], str]]:
@@ -158,7 +158,9 @@ def _question(
     )
 
 
-def _narrowed(schema: dict[str, Any], ids: list[str], ground: Ground) -> dict[str, Any]:
+def _narrowed(
+    schema: dict[str, Any], ids: list[str], ground: ProposalContext
+) -> dict[str, Any]:
     properties = schema["properties"]
     if "edits" in properties:
         narrow_file(properties["edits"]["items"], ground)
@@ -171,9 +173,9 @@ def _narrowed(schema: dict[str, Any], ids: list[str], ground: Ground) -> dict[st
 
 
 def _read(
-    suffix: str, found: Mapping[str, Any], ground: Ground, by_id: Mapping[str, Edit]
+    suffix: str, found: Mapping[str, Any], ground: ProposalContext, by_id: Mapping[str, Edit]
 ) -> Reading[tuple[list[Edit], str]]:
-    kept = Sorted()
+    kept = ParsedEdits()
     reasoning = found.get("reasoning")
     reason = reasoning if isinstance(reasoning, str) else ""
     edits: list[Edit] = []
@@ -209,7 +211,7 @@ def _parts(suffix: str, found: Mapping[str, Any]) -> list[tuple[str, Mapping[str
 
 
 def _parents(
-    name: str, part: Mapping[str, Any], by_id: Mapping[str, Edit], kept: Sorted
+    name: str, part: Mapping[str, Any], by_id: Mapping[str, Edit], kept: ParsedEdits
 ) -> list[Edit]:
     named = list(dict.fromkeys(part["parents"]))
     strangers = [id for id in named if id not in by_id]

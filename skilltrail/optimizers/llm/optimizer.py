@@ -23,7 +23,7 @@ from skilltrail.optimizers.llm import (
 from skilltrail.optimizers.llm.ask import Asker, Counter
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompts
-from skilltrail.optimizers.llm.proposals import Ground
+from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import Screen
 from skilltrail.params.model_options import STAGES
@@ -59,9 +59,9 @@ class LlmOptimizer:
         self._asker = Asker(model_for, facts, options, Prompts(env), count)
         self._agent = options.setting.domain.agent
 
-    def _ground(self, view: StepView) -> Ground:
+    def _ground(self, view: StepView) -> ProposalContext:
         screen = Screen.of_step(view, self._agent)
-        return Ground(
+        return ProposalContext(
             view.skill,
             view.max_skill_tokens,
             screen,
@@ -88,11 +88,11 @@ class LlmOptimizer:
     async def consolidate(self, view: StepView, notes: Sequence[str]) -> Answer:
         return await writing.consolidate(self._asker, view, self._ground(view), notes)
 
-    async def guide(self, view: EpochView) -> Answer:
-        return await writing.guide(self._asker, view)
+    async def slow_update(self, view: EpochView) -> Answer:
+        return await writing.slow_update(self._asker, view)
 
-    async def remember(self, view: EpochView) -> Answer:
-        return await writing.remember(self._asker, view)
+    async def meta_skill(self, view: EpochView) -> Answer:
+        return await writing.meta_skill(self._asker, view)
 
     async def compact(self, view: EpochView) -> Answer:
         return await compacting.compact(self._asker, view)

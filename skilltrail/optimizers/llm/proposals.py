@@ -29,7 +29,7 @@ _EXAMPLES = "example"
 
 
 @dataclass(frozen=True)
-class Ground:
+class ProposalContext:
     """What proposals are held against: the document, its size limit, the screen, whether its
     frontmatter is frozen, and of a folder: whether scripts may change, and references be made
     and removed."""
@@ -49,7 +49,7 @@ class Ground:
 
 
 @dataclass
-class Sorted:
+class ParsedEdits:
     """Proposals that are kept, with what is wrong with the others (see `ask.Reading`)."""
 
     edits: list[Edit] = field(default_factory=list)
@@ -57,9 +57,9 @@ class Sorted:
     dropped: list[str] = field(default_factory=list)
 
 
-def sort_edits(parts: Sequence[Any], ground: Ground) -> Sorted:
+def sort_edits(parts: Sequence[Any], ground: ProposalContext) -> ParsedEdits:
     """Return the usable edits of a reply's `edits`; None in it = named by the schema."""
-    found = Sorted()
+    found = ParsedEdits()
     for number, part in enumerate(parts):
         if part is None:
             continue
@@ -71,9 +71,9 @@ def sort_edits(parts: Sequence[Any], ground: Ground) -> Sorted:
     return found
 
 
-def sort_suggestions(parts: Sequence[Any], ground: Ground) -> Sorted:
+def sort_suggestions(parts: Sequence[Any], ground: ProposalContext) -> ParsedEdits:
     """Return the usable suggestions of a reply, as edits of op `suggest`."""
-    found = Sorted()
+    found = ParsedEdits()
     for number, part in enumerate(parts):
         if part is None:
             continue
@@ -91,7 +91,7 @@ def sort_suggestions(parts: Sequence[Any], ground: Ground) -> Sorted:
     return found
 
 
-def document_faults(text: str, ground: Ground) -> list[str]:
+def document_faults(text: str, ground: ProposalContext) -> list[str]:
     """Return what is wrong with a whole new document; [] = it can be a candidate."""
     candidate = rewrite(ground.skill, text, "0", frozen=ground.frozen)
     result = candidate.results[0]
@@ -124,7 +124,7 @@ def _kind_made_safe(edit: Edit) -> Edit:
     return replace(edit, kind="example" if is_example else "rule")
 
 
-def _sort(name: str, edit: Edit, ground: Ground, found: Sorted) -> None:
+def _sort(name: str, edit: Edit, ground: ProposalContext, found: ParsedEdits) -> None:
     said = f"{name} ({describe(edit)})"
     refusal = ground.screen.refusal(edit)
     if refusal is not None:
@@ -149,7 +149,7 @@ def _sort(name: str, edit: Edit, ground: Ground, found: Sorted) -> None:
         found.edits.append(edit)
 
 
-def _size_faults(text: str, ground: Ground) -> list[str]:
+def _size_faults(text: str, ground: ProposalContext) -> list[str]:
     """Return a fault when `text` is over the limit and no smaller than what stands."""
     size = count_tokens(text)
     if ground.max_tokens is None or size <= ground.max_tokens:
@@ -160,7 +160,7 @@ def _size_faults(text: str, ground: Ground) -> list[str]:
 
 
 def named_items(
-    edits: Sequence[Edit], known: Mapping[str, Any] | frozenset[str], found: Sorted
+    edits: Sequence[Edit], known: Mapping[str, Any] | frozenset[str], found: ParsedEdits
 ) -> list[Edit]:
     """Return the edits with only items that were shown; others are named and do not count."""
     kept = []

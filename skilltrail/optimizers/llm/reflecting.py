@@ -16,7 +16,7 @@ from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.batching import Minibatch, minibatches
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import example_text
-from skilltrail.optimizers.llm.proposals import Ground
+from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.llm.question import Asked, Question
 from skilltrail.optimizers.llm.reading.replies import asked_form
 from skilltrail.optimizers.llm.shown.fitting import fitted
@@ -48,7 +48,7 @@ class Analysis:
 
 
 async def reflect(
-    asker: Asker, view: StepView, ground: Ground, types: Mapping[str, str]
+    asker: Asker, view: StepView, ground: ProposalContext, types: Mapping[str, str]
 ) -> Answer:
     """Return the patches of the step."""
     options = asker.options
@@ -83,7 +83,7 @@ def cap_of(view: StepView, options: LlmOptions) -> int:
 class _Analyst:
     asker: Asker
     view: StepView
-    ground: Ground
+    ground: ProposalContext
     types: Mapping[str, str]
     state: Mapping[str, str]
     batch: Minibatch
@@ -215,7 +215,7 @@ def _narrowed(analyst: _Analyst, schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def narrow_file(edit: dict[str, Any], ground: Ground) -> None:
+def narrow_file(edit: dict[str, Any], ground: ProposalContext) -> None:
     """Let the form of an edit name one of the files that may change, in a skill folder; where
     it may make one, any name fits the form."""
     if ground.files and ground.references:

@@ -15,7 +15,7 @@ from typing import Any
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
-from skilltrail.optimizers.llm.proposals import Ground, document_faults
+from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
 from skilltrail.optimizers.llm.shown.fitting import fitted
@@ -37,7 +37,7 @@ Texts = tuple[str, str]  # the text asked for, and the reasoning
 
 
 async def rewrite(
-    asker: Asker, view: StepView, ground: Ground, suggestions: Sequence[Edit]
+    asker: Asker, view: StepView, ground: ProposalContext, suggestions: Sequence[Edit]
 ) -> Answer:
     """Return the whole document that follows the suggestions, or None."""
     if not suggestions:
@@ -63,7 +63,7 @@ async def rewrite(
     return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
 
 
-async def guide(asker: Asker, view: EpochView) -> Answer:
+async def slow_update(asker: Asker, view: EpochView) -> Answer:
     """Return the text of the slow-update region, or None for no change."""
     needed = any(pair.category in _CALLING for pair in view.pairs)
     if asker.options.guide_ask == "needed" and not needed:
@@ -80,7 +80,7 @@ async def guide(asker: Asker, view: EpochView) -> Answer:
     return Answer(text if changed else None, asked.because(reason), None, rejected, asked.reply)
 
 
-async def remember(asker: Asker, view: EpochView) -> Answer:
+async def meta_skill(asker: Asker, view: EpochView) -> Answer:
     """Return the meta skill that later calls are told."""
     if not view.pairs and not view.history:
         return Answer(view.meta_skill, "there is nothing to learn from", "keep/1")
@@ -99,7 +99,7 @@ async def remember(asker: Asker, view: EpochView) -> Answer:
 
 
 async def consolidate(
-    asker: Asker, view: StepView, ground: Ground, notes: Sequence[str]
+    asker: Asker, view: StepView, ground: ProposalContext, notes: Sequence[str]
 ) -> Answer:
     """Return fewer notes that say the same."""
     if len(notes) < 2:

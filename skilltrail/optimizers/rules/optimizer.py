@@ -112,12 +112,12 @@ class RulesOptimizer:
         """Return the notes without repeats, in their order."""
         return Answer(list(dict.fromkeys(notes)), "repeats taken out", TAG)
 
-    async def guide(self, view: EpochView) -> Answer:
+    async def slow_update(self, view: EpochView) -> Answer:
         """Return a catalogue line against what still fails, or None when nothing is left."""
         line = guidance(view, self._env)
         return Answer(line, "against the most frequent failure of the epoch", TAG)
 
-    async def remember(self, view: EpochView) -> Answer:
+    async def meta_skill(self, view: EpochView) -> Answer:
         """Return how often each sort of change was kept and lost."""
         return Answer(memory_text(view.history), "counted over all steps so far", TAG)
 

@@ -10,8 +10,9 @@ from typing import Any
 
 from skilltrail.core.targets import case_of
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.rows import Row
 from skilltrail.history.log.run_log import JUDGED
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import Purpose, RowScored
 from skilltrail.report.book.facts import Facts
 from skilltrail.report.book.packing import DIGEST_CHARS, Items
 from skilltrail.report.book.strings import Strings
@@ -30,22 +31,21 @@ class Rollouts:
 
     def scored(self, event: Event) -> dict[str, Any]:
         """Return one `rollouts.scored` event, its rows as columns."""
-        data, rows = event.data, event.data["items"]
-        head = {
-            name: data[name] for name in ("purpose", "epoch", "step", "split") if name in data
-        }
-        return head | {
+        said = event.read(RolloutsScored)
+        head = {name: getattr(said, name) for name in ("purpose", "epoch", "step", "split")}
+        rows = said.items
+        return {name: value for name, value in head.items() if value is not None} | {
             "seq": event.seq,
-            "skill": data["skill"][:DIGEST_CHARS],
-            "asked": data["coverage"]["asked"],
-            "scored": data["coverage"]["scored"],
-            "mean_hard": data["mean_hard"],
-            "mean_soft": data["mean_soft"],
-            "item": [self._items.number(named_in(row, data["purpose"])) for row in rows],
-            "hard": [thousandths(row["hard"]) for row in rows],
-            "soft": [thousandths(row["soft"]) for row in rows],
-            "reason": [self._strings.add(row["reason"]) for row in rows],
-            "trajectory": runs_of([self._trajectory(row["key"]) for row in rows]),
+            "skill": said.skill[:DIGEST_CHARS],
+            "asked": said.coverage.asked,
+            "scored": said.coverage.scored,
+            "mean_hard": said.mean_hard,
+            "mean_soft": said.mean_soft,
+            "item": [self._items.number(named_in(row, said.purpose)) for row in rows],
+            "hard": [thousandths(row.hard) for row in rows],
+            "soft": [thousandths(row.soft) for row in rows],
+            "reason": [self._strings.add(row.reason) for row in rows],
+            "trajectory": runs_of([self._trajectory(row.key) for row in rows]),
         }
 
     def _trajectory(self, key: str | None) -> int:
@@ -77,10 +77,9 @@ class Rollouts:
         return [add(trajectory["answer"]), trajectory["ending"], turns]
 
 
-def named_in(row: Row, purpose: str) -> str:
+def named_in(row: RowScored, purpose: Purpose) -> str:
     """Return what a row is of: where every item is done on several targets, its case."""
-    by_item: str = row["item"]
-    return case_of(row) if purpose in (*JUDGED, "test") else by_item
+    return case_of(row) if purpose in (*JUDGED, Purpose.TEST) else row.item
 
 
 def _is_plain(trajectory: Mapping[str, Any]) -> bool:

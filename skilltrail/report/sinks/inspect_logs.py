@@ -33,10 +33,13 @@ from inspect_ai.scorer import Score
 from inspect_ai.tool import ToolCall
 
 from skilltrail.core.item import Item
+from skilltrail.core.score import Outcome
 from skilltrail.core.targets import case_of
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import RowScored
 
 _DATE = "2000-01-01T00:00:00+00:00"
 _SCORES = ("hard", "soft")
@@ -60,7 +63,7 @@ def write_eval_logs(
     for event in events:
         if event.type != "rollouts.scored":
             continue
-        rows = event.data["items"]
+        rows = event.read(RolloutsScored).items
         samples = [_sample(row, items, env, trajectory_of) for row in rows]
         log = EvalLog(
             status="success",
@@ -74,7 +77,7 @@ def write_eval_logs(
 
 
 def _spec(
-    event: Event, env: Environment, target: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+    event: Event, env: Environment, target: Mapping[str, Any], rows: Sequence[RowScored]
 ) -> EvalSpec:
     ids = list(dict.fromkeys(case_of(row) for row in rows))
     about = {"event": event.id, "skill": event.data.get("skill"), "target": dict(target)}
@@ -93,8 +96,8 @@ def _spec(
     )
 
 
-def _results(rows: Sequence[Mapping[str, Any]]) -> EvalResults:
-    scored = [row for row in rows if row["outcome"] == "scored"]
+def _results(rows: Sequence[RowScored]) -> EvalResults:
+    scored = [row for row in rows if row.outcome is Outcome.SCORED]
     scores = [
         EvalScore(name=name, scorer=name, metrics={"mean": _mean(scored, name)})
         for name in _SCORES
@@ -103,24 +106,24 @@ def _results(rows: Sequence[Mapping[str, Any]]) -> EvalResults:
     return EvalResults(total_samples=len(rows), completed_samples=len(scored), scores=scores)
 
 
-def _mean(rows: Sequence[Mapping[str, Any]], name: str) -> EvalMetric:
-    return EvalMetric(name="mean", value=sum(row[name] for row in rows) / len(rows))
+def _mean(rows: Sequence[RowScored], name: str) -> EvalMetric:
+    return EvalMetric(name="mean", value=sum(getattr(row, name) for row in rows) / len(rows))
 
 
 def _sample(
-    row: Mapping[str, Any],
+    row: RowScored,
     items: Mapping[str, Item],
     env: Environment,
     trajectory_of: Callable[[str], Trajectory | None],
 ) -> EvalSample:
-    item = items.get(row["item"])
+    item = items.get(row.item)
     asked = "" if item is None else env.asked(item)
     target = "" if item is None else env.reference(item) or ""
-    epoch, key = row.get("repeat", 0) + 1, row["key"]
-    found = trajectory_of(key)
-    about = {"key": key, "reason": row["reason"]}
-    if row["outcome"] != "scored":
-        error = EvalError(message=row["reason"], traceback="", traceback_ansi="")
+    epoch, key = 1 if row.repeat is None else row.repeat + 1, row.key
+    found = None if key is None else trajectory_of(key)
+    about = {"key": key, "reason": row.reason}
+    if row.outcome is not Outcome.SCORED:
+        error = EvalError(message=row.reason, traceback="", traceback_ansi="")
         return EvalSample(
             id=case_of(row),
             epoch=epoch,
@@ -131,11 +134,11 @@ def _sample(
         )
     answer = None if found is None else found.answer
     scores = {
-        name: Score(value=row[name], answer=answer, explanation=row["reason"])
+        name: Score(value=getattr(row, name), answer=answer, explanation=row.reason)
         for name in _SCORES
     }
     output = ModelOutput(model=found.model if found else "", completion=answer or "")
-    messages = [] if found is None else list(_messages(found.turns, key))
+    messages = [] if found is None else list(_messages(found.turns, str(key)))
     return EvalSample(
         id=case_of(row),
         epoch=epoch,

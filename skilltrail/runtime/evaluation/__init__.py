@@ -13,6 +13,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from msgspec import convert
+
 from skilltrail.core.canon import text_digest
 from skilltrail.core.files import write_atomic
 from skilltrail.core.item import SPLITS, Item
@@ -24,7 +26,9 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.scoring import metric_rows
-from skilltrail.history.log.events import Event
+from skilltrail.history.log import types
+from skilltrail.history.log.events import Event, told
+from skilltrail.history.log.types.parts import Purpose, items_named
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
@@ -102,25 +106,24 @@ async def measure(
     That the split is opened is on record before the first rollout, see `Asked`. Returns the
     rollouts, one list a skill.
     """
-    history.append(
-        "test.opened",
-        {
-            "split": split,
-            "items": [{"item": item.id, "digest": item.content_digest} for item in items],
-            "skills": [{"name": s.name, "digest": text_digest(s.text)} for s in skills],
-            "target": dict(rollouts.target.identity),
-            **rollouts.scorer.consumed(items),
-            **({} if opened_before is None else {"opened_before": opened_before}),
-        },
-    )
+    opened = {
+        "split": split,
+        "items": items_named(items),
+        "skills": [{"name": s.name, "digest": text_digest(s.text)} for s in skills],
+        "target": dict(rollouts.target.identity),
+        **({} if opened_before is None else {"opened_before": opened_before}),
+        **rollouts.scorer.consumed(items),
+    }
+    history.append(*told(convert(opened, types.TestOpened)))
     history.flush()
     all_done: list[list[Rollout]] = []
     for skill in skills:
         done = await rollouts.all(rollouts.cases(items), skill.text)
         all_done.append(done)
-        history.append("rollouts.scored", scored(done, skill.text, "test", split=split))
-        told = _told(rule, skills, skill, all_done[0], done, split)
-        history.append("skill.evaluated", told | named(rollouts.env, done))
+        history.append(*told(scored(done, skill.text, Purpose.TEST, split=split)))
+        means = _told(rule, skills, skill, all_done[0], done, split)
+        said = types.SkillEvaluated(**means, **named(rollouts.env, done))
+        history.append(*told(said))
     history.flush()
     return all_done
 
@@ -143,17 +146,15 @@ async def transfer(
     for skill, at_home in zip(skills, home, strict=True):
         done = await rollouts.all(items, skill.text)
         first = first or done
-        history.append("rollouts.scored", scored(done, skill.text, "transfer", target=name))
-        history.append(
-            "skill.transferred",
-            {
-                "target": name,
-                "model": dict(rollouts.target.identity),
-                **_told(rule, skills, skill, first, done, split),
-                **named(rollouts.env, done),
-                **transfer_ratio(rule, (home[0], at_home), (first, done)),
-            },
+        history.append(*told(scored(done, skill.text, Purpose.TRANSFER, target=name)))
+        said = types.SkillTransferred(
+            target=name,
+            model=dict(rollouts.target.identity),
+            **_told(rule, skills, skill, first, done, split),
+            **named(rollouts.env, done),
+            **transfer_ratio(rule, (home[0], at_home), (first, done)),
         )
+        history.append(*told(said))
     history.flush()
 
 

@@ -162,7 +162,7 @@ def upgrade_workspace(workspace: Path) -> Upgrade:
     try:
         before = Library.of(workspace)
     except UsageError:
-        before = None  # a damaged file is what is mended here
+        before = None  # a damaged file is what is repaired here
     now, known = Library.here(), {} if before is None else before.pages
     written: list[str] = []
     left: list[str] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import takewhile
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -18,94 +19,94 @@ from skilltrail.core.targets import (
     of_target,
     weighted_mean,
 )
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.rows import Row, score_of
+from skilltrail.history.log.rows import score_of
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.parts import Part, Purpose, RowScored
 from skilltrail.verify.result import Fault, Tags, differing
-from skilltrail.verify.rules.settings import targets_of
+from skilltrail.verify.rules.rollouts import told_of
 
-TOLD = ("skill.evaluated", "skill.transferred")
+TOLD = (types.type_of(types.SkillEvaluated), types.type_of(types.SkillTransferred))
 
 
 def check_opening(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """A split is opened once the one before is done, on items and skills that are what they
     are called."""
     yield from missing(state)
-    data = event.data
-    ids = [row["item"] for row in data["items"]]
+    said = event.read(types.TestOpened)
+    ids = [row.item for row in said.items]
     if len(set(ids)) < len(ids):
         yield Fault.of(event, "items", "an item twice", "each item once")
-    if not state.start:
+    if state.start is None:
         return
-    yield from differing(event, {"target": state.start["target"]})
+    yield from differing(event, {"target": state.start.target})
     learned = set(state.ids("train")) | set(state.ids("selection"))
-    if data["split"] == "test" and (shared := sorted(learned & set(ids))):
+    if said.split == "test" and (shared := sorted(learned & set(ids))):
         yield Fault.of(event, "items", shared[:3], "items that no training saw")
     if state.broken is not None:
         return
     texts = {"best": state.best_skill, "last": state.skill}
-    right = {"seed": state.start["seed_skill"]["digest"]}
+    right = {"seed": state.start.seed_skill.digest}
     right |= {name: text_digest(text) for name, text in texts.items()}
-    for skill in data["skills"]:
-        if skill["digest"] != right.get(skill["name"], skill["digest"]):
-            yield Fault.of(event, skill["name"], skill["digest"], right[skill["name"]])
+    for skill in said.skills:
+        if skill.digest != right.get(skill.name, skill.digest):
+            yield Fault.of(event, skill.name, skill.digest, right[skill.name])
 
 
 def check_measured(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """In an evaluation every skill does exactly the items that were opened, in their order."""
-    data = event.data
-    if data["purpose"] not in ("test", "transfer"):
+    said = event.read(types.RolloutsScored)
+    if said.purpose not in (Purpose.TEST, Purpose.TRANSFER):
         return
-    opened, _ = _section(state)
+    opened = state.told(types.TestOpened)
     if opened is None:
-        yield Fault.of(event, "purpose", data["purpose"], "test.opened before it")
+        yield Fault.of(event, "purpose", said.purpose, "test.opened before it")
         return
-    items = [case_of(row) for row in data["items"]]
-    several = targets_of(state) if data["purpose"] == "test" else ()
-    if items != cases_of((row["item"] for row in opened.data["items"]), several):
+    here = said.purpose is Purpose.TEST
+    items = [case_of(row) for row in said.items]
+    if items != cases_of((row.item for row in opened.items), state.targets if here else ()):
         yield Fault.of(event, "items", items, "the items that were opened, in their order")
-    if data["purpose"] == "test":
-        yield from differing(event, {"split": opened.data["split"]})
+    if here:
+        yield from differing(event, {"split": opened.split})
 
 
 def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Check means and gain of a skill, on the target trained on or on another."""
-    data = event.data
-    target = data.get("target")
-    opened, told = _section(state)
-    before = sum(one.data.get("target") == target for one in told)
-    if opened is None or before >= len(opened.data["skills"]):
-        yield Fault.of(event, "skill", data["name"], "a skill that was to be measured")
+    said = event.read(types.SkillEvaluated)
+    target = _target(said)
+    opened, before = state.told(types.TestOpened), len(_told(state, target))
+    if opened is None or before >= len(opened.skills):
+        yield Fault.of(event, "skill", said.name, "a skill that was to be measured")
         return
-    first, asked = opened.data["skills"][0]["digest"], opened.data["skills"][before]
-    right = {"name": asked["name"], "skill": asked["digest"], "split": opened.data["split"]}
+    first, asked = opened.skills[0].digest, opened.skills[before]
+    right = {"name": asked.name, "skill": asked.digest, "split": opened.split}
     yield from differing(event, right | {"against": first if before else None})
-    rows = _rows(state, data["skill"], target)
-    if rows is None or state.last is None or state.last.data.get("skill") != data["skill"]:
-        yield Fault.of(event, "skill", data["skill"], "the skill rolled out just before")
+    rows, last = _rows(state, said.skill, target), state.last
+    if rows is None or last is None or getattr(last.said, "skill", None) != said.skill:
+        yield Fault.of(event, "skill", said.skill, "the skill rolled out just before")
         return
-    coverage = {"scored": sum(r["outcome"] == "scored" for r in rows), "asked": len(rows)}
-    several = targets_of(state) if target is None else ()
-    values = {case_of(row): _value(row, data) for row in rows}
+    several = state.targets if target is None else ()
+    values = _values(rows, said)
     total = weighted_mean(values, several)
-    means = means_of(rows)
-    means |= {"coverage": coverage, "mean": None if total is None else float(total)}
+    means = told_of(rows) | means_of(rows)
+    means |= {"mean": None if total is None else float(total)}
     yield from differing(event, means)
-    if not tags.knows(data["interval"], *GAIN_INTERVALS):
+    if not tags.knows(said.interval, *GAIN_INTERVALS):
         return
-    seed = _rows(state, data["against"], target) if data["against"] is not None else []
-    known = {case_of(row): _value(row, data) for row in seed or []}
-    yield from differing(event, _gain(item_gains(known, values, several), data["interval"]))
-    if several or "targets" in data:
-        own_tags = {one["target"]: one["interval"] for one in data.get("targets", ())}
+    seed = None if said.against is None else _rows(state, said.against, target)
+    known = {} if seed is None else _values(seed, said)
+    yield from differing(event, _gain(item_gains(known, values, several), said.interval))
+    if several or said.targets is not None:
+        own_tags = {one.target: one.interval for one in said.targets or ()}
         right_targets = [
-            _on(one.name, rows, values, known, own_tags.get(one.name, data["interval"]))
+            _on(one.name, rows, values, known, own_tags.get(one.name, said.interval))
             for one in several
         ]
         yield from differing(event, {"targets": right_targets})
 
 
-def means_of(rows: Sequence[Row]) -> dict[str, Any]:
+def means_of(rows: Sequence[RowScored]) -> dict[str, Any]:
     """Return the means by both metrics, as an evaluation takes them: of what floats stand for,
     so that scores like 0.3 add up."""
     means = {
@@ -124,16 +125,16 @@ def _gain(differences: Sequence[Fraction], tag: str) -> dict[str, float | None]:
 
 
 def _on(
-    name: str, rows: Sequence[Row], values: Values, known: Values, tag: str
+    name: str, rows: Sequence[RowScored], values: Values, known: Values, tag: str
 ) -> dict[str, Any]:
     """Return what an evaluation says of a skill on one of several targets."""
-    own = [row for row in rows if row.get("target") == name]
+    own = [row for row in rows if row.target == name]
     here, before = of_target(values, name), of_target(known, name)
     total = weighted_mean(here, ())
     return {
         "target": name,
-        "coverage": {"scored": sum(r["outcome"] == "scored" for r in own), "asked": len(own)},
         "mean": None if total is None else float(total),
+        **told_of(own),
         **means_of(own),
         **_gain(item_gains(before, here, ()), tag),
         "interval": tag,
@@ -142,52 +143,70 @@ def _on(
 
 def check_share(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Check the share of the gain that carries over to another target."""
-    data = event.data
-    if not tags.knows(data["share_interval"], *SHARE_INTERVALS):
+    said = event.read(types.SkillTransferred)
+    if not tags.knows(said.share_interval, *SHARE_INTERVALS):
         return
-    seed = data["skill"] if data["against"] is None else data["against"]
-    wanted = [(seed, None), (data["skill"], None), (seed, data["target"]),
-              (data["skill"], data["target"])]  # fmt: skip
+    seed = said.skill if said.against is None else said.against
+    wanted = [(seed, None), (said.skill, None), (seed, said.target), (said.skill, said.target)]
     found = [_rows(state, digest, target) for digest, target in wanted]
     known = [rows for rows in found if rows is not None]
-    orders = {tuple(row["item"] for row in rows) for rows in known}
+    orders = {tuple(row.item for row in rows) for rows in known}
     if len(known) < len(wanted) or len(orders) > 1:
-        yield Fault.of(event, "target", data["target"], "the same items on both targets")
+        yield Fault.of(event, "target", said.target, "the same items on both targets")
         return
-    values = [[_value(row, data) for row in rows] for rows in known]
-    yield from differing(event, share_of(*values, tag=data["share_interval"]))
+    values = [[_value(row, said) for row in rows] for rows in known]
+    yield from differing(event, share_of(*values, tag=said.share_interval))
 
 
 def missing(state: RunState) -> Iterator[Fault]:
     """Yield a fault for each skill that the last opening names and nothing was told of."""
-    opened, told = _section(state)
-    if opened is None:
+    event, opened = state.latest(types.TestOpened), state.told(types.TestOpened)
+    if event is None or opened is None:
         return
-    for target in dict.fromkeys([None, *(one.data.get("target") for one in told)]):
-        done = sum(one.data.get("target") == target for one in told)
-        for skill in opened.data["skills"][done:]:
-            where = skill["name"] if target is None else f"{skill['name']} on {target}"
-            yield Fault.of(opened, where, "not measured", "measured after it was opened")
+    named = (
+        _target(one) for one in _since_opening(state) if isinstance(one, types.SkillEvaluated)
+    )
+    for target in dict.fromkeys([None, *named]):
+        for skill in opened.skills[len(_told(state, target)) :]:
+            where = skill.name if target is None else f"{skill.name} on {target}"
+            yield Fault.of(event, where, "not measured", "measured after it was opened")
 
 
-def _section(state: RunState) -> tuple[Event | None, Sequence[Event]]:
-    """Return the latest opening of a split and what was told of skills since."""
-    starts = [at for at, event in enumerate(state.seen) if event.type == "test.opened"]
-    if not starts:
-        return None, ()
-    since = state.seen[starts[-1] :]
-    return since[0], [event for event in since if event.type in TOLD]
+def _since_opening(state: RunState) -> list[Part]:
+    """Return what was told since the latest opening of a split, the newest first."""
+    return [event.said for event in takewhile(_is_no_opening, reversed(state.seen))]
 
 
-def _rows(state: RunState, digest: str, target: str | None) -> Sequence[Any] | None:
+def _is_no_opening(event: Event) -> bool:
+    return event.type != types.type_of(types.TestOpened)
+
+
+def _told(state: RunState, target: str | None) -> list[types.SkillEvaluated]:
+    """Return what was told of skills on a target since the latest opening."""
+    said = _since_opening(state)
+    return [o for o in said if isinstance(o, types.SkillEvaluated) and _target(o) == target]
+
+
+def _target(said: types.SkillEvaluated) -> str | None:
+    """Return the name of another target than the one trained on."""
+    return said.target if isinstance(said, types.SkillTransferred) else None
+
+
+def _rows(state: RunState, digest: str, target: str | None) -> Sequence[RowScored] | None:
     """Return the last rows of a skill on a target; None is the one trained on."""
     for event in reversed(state.seen):
-        scored = event.type == "rollouts.scored" and event.data["skill"] == digest
-        if scored and event.data.get("target") == target:
-            rows: Sequence[Any] = event.data["items"]
-            return rows
+        said = event.said
+        if not isinstance(said, types.RolloutsScored):
+            continue
+        if said.skill == digest and said.target == target:
+            return said.items
     return None
 
 
-def _value(row: Row, data: Mapping[str, Any]) -> Fraction | None:
-    return metric(score_of(row), data["metric"], data.get("mixed_weight", 0.5))
+def _values(rows: Sequence[RowScored], said: types.SkillEvaluated) -> Values:
+    return {case_of(row): _value(row, said) for row in rows}
+
+
+def _value(row: RowScored, said: types.SkillEvaluated) -> Fraction | None:
+    weight = 0.5 if said.mixed_weight is None else said.mixed_weight
+    return metric(score_of(row), said.metric, weight)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.evolve import edits_in
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.outcomes import BudgetDecided
+from skilltrail.history.log.types.proposals import EditsSelected, PatchMerged, PatchProposed
 from skilltrail.method.schedule import edit_budget
 from skilltrail.params.fields import SCHEDULES
 from skilltrail.skill.edit import Edit
@@ -15,90 +18,89 @@ ALL, SUPPORT = "all/1", "support/1"  # the budget covers every edit; most suppor
 
 
 def check_budget(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
-    data = event.data
-    earlier = state.latest("budget.decided")
+    said, earlier = event.read(BudgetDecided), state.told(BudgetDecided)
     if earlier is not None:
-        cap = earlier.data["budget"]
-        if cap is not None and (data["budget"] is None or data["budget"] > cap):
-            yield Fault.of(event, "budget", data["budget"], f"at most {cap}")
+        cap = earlier.budget
+        if cap is not None and (said.budget is None or said.budget > cap):
+            yield Fault.of(event, "budget", said.budget, f"at most {cap}")
         return
-    if not tags.knows(data["rule"], *(f"{name}/1" for name in SCHEDULES)):
+    if not tags.knows(said.rule, *(f"{name}/1" for name in SCHEDULES)):
         return
     right = edit_budget(
-        data["step"],
-        schedule=data["rule"].removesuffix("/1"),
-        lr=data.get("lr"),
-        lr_min=data.get("lr_min", 1),
-        total_steps=data.get("total_steps", 1),
-        warmup=data.get("warmup", 0),
-        phase=data.get("phase", "start"),
-        rounding=data.get("rounding", "up"),
+        said.step,
+        schedule=said.rule.removesuffix("/1"),
+        lr=said.lr,
+        lr_min=1 if said.lr_min is None else said.lr_min,
+        total_steps=1 if said.total_steps is None else said.total_steps,
+        warmup=0 if said.warmup is None else said.warmup,
+        phase="start" if said.phase is None else said.phase,
+        rounding="up" if said.rounding is None else said.rounding,
     )
-    yield from differing(event, {"budget": right, "schedule": data["rule"][:-2]})
+    yield from differing(event, {"budget": right, "schedule": said.rule[:-2]})
 
 
 def check_ids(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """A patch and its edits are named after the event; support is counted, not claimed."""
-    data = event.data
     yield from differing(event, {"patch": f"p{event.seq}"})
-    for index, edit in enumerate(data["edits"]):
-        if edit["edit"] != f"{event.seq}.{index}":
-            yield Fault.of(event, "edit id", edit["edit"], f"{event.seq}.{index}")
-        if edit["support"] != len(set(edit["items"])):
-            support = len(set(edit["items"]))
-            yield Fault.of(event, f"support of {edit['edit']}", edit["support"], support)
+    for index, edit in enumerate(edits_in(event)):
+        if edit.edit != f"{event.seq}.{index}":
+            yield Fault.of(event, "edit id", edit.edit, f"{event.seq}.{index}")
+        support = len(set(edit.items))
+        if edit.support != support:
+            yield Fault.of(event, f"support of {edit.edit}", edit.support, support)
 
 
 def check_evidence(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """An analyst saw train items that were rolled out by then, and its edits rest on such."""
-    data = event.data
+    said = event.read(PatchProposed)
     # Other methods show items with their right answers as well, which takes no rollout.
     known = state.rolled_out.union(() if state.documents is None else state.ids("train"))
-    strangers = [item for item in data["items"] if item not in state.rolled_out]
+    strangers = [item for item in said.items if item not in state.rolled_out]
     if strangers:
         yield Fault.of(event, "items", strangers[:3], "train items rolled out by then")
-    for edit in data["edits"]:
-        beyond = [item for item in edit["items"] if item not in known]
+    for edit in said.edits:
+        beyond = [item for item in edit.items if item not in known]
         if beyond:
-            what = f"items of {edit['edit']}"
+            what = f"items of {edit.edit}"
             yield Fault.of(event, what, beyond[:3], "train items rolled out by then")
 
 
 def check_merge(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """Merged edits come from the patches that went in, and what was dropped is said."""
-    data = event.data
-    offered: dict[str, Mapping[str, object]] = {}
-    for id in data["inputs"]:
+    said = event.read(PatchMerged)
+    offered: list[str] = []
+    for id in said.inputs:
         source = state.patches.get(id)
         if source is None:
             yield Fault.of(event, "inputs", id, "a patch of this step")
         else:
-            offered |= {edit["edit"]: edit for edit in source.data["edits"]}
-    kept = {parent for edit in data["edits"] for parent in edit["parents"]}
-    for edit in data["edits"]:
-        strange = [parent for parent in edit["parents"] if parent not in offered]
-        if strange or not edit["parents"]:
-            yield Fault.of(event, f"parents of {edit['edit']}", strange, "edits that went in")
-    if "dropped" in data:
-        yield from differing(event, {"dropped": [id for id in offered if id not in kept]})
+            offered += [edit.edit for edit in edits_in(source)]
+    kept = {parent for edit in said.edits for parent in edit.parents}
+    for edit in said.edits:
+        strange = [parent for parent in edit.parents if parent not in offered]
+        if strange or not edit.parents:
+            yield Fault.of(event, f"parents of {edit.edit}", strange, "edits that went in")
+    if said.dropped is not None:
+        dropped = [id for id in dict.fromkeys(offered) if id not in kept]
+        yield from differing(event, {"dropped": dropped})
 
 
 def check_selection(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     """The selected edits and those left out are the patch's, within the budget."""
-    data = event.data
-    source = state.patches.get(data["patch"])
+    said = event.read(EditsSelected)
+    source = state.patches.get(said.patch)
     if source is None:
-        yield Fault.of(event, "patch", data["patch"], "a patch of this step")
+        yield Fault.of(event, "patch", said.patch, "a patch of this step")
         return
-    budget = state.latest("budget.decided")
+    budget = state.told(BudgetDecided)
     if budget is not None:
-        yield from differing(event, {"budget": budget.data["budget"]})
-    edits = [Edit.from_json(edit) for edit in source.data["edits"]]
-    left = [row["edit"] for row in data["left_out"]]
-    if sorted([*data["selected"], *left]) != sorted(edit.id for edit in edits):
-        yield Fault.of(event, "edits", [*data["selected"], *left], [e.id for e in edits])
-    if data["budget"] is not None and len(data["selected"]) > data["budget"]:
-        yield Fault.of(event, "selected", len(data["selected"]), f"at most {data['budget']}")
-    ranked = edits if data["rule"] == ALL else sorted(edits, key=lambda edit: -edit.support)
-    if data["rule"] in (ALL, SUPPORT):  # any other ranking the loop run again recomputes
-        yield from differing(event, {"selected": [e.id for e in ranked[: data["budget"]]]})
+        yield from differing(event, {"budget": budget.budget})
+    edits = [Edit.of(edit) for edit in edits_in(source)]
+    told = [*said.selected, *(row.edit for row in said.left_out)]
+    if sorted(told) != sorted(edit.id for edit in edits):
+        yield Fault.of(event, "edits", told, [e.id for e in edits])
+    if said.budget is not None and len(said.selected) > said.budget:
+        yield Fault.of(event, "selected", len(said.selected), f"at most {said.budget}")
+    ranked = edits if said.rule == ALL else sorted(edits, key=lambda edit: -edit.support)
+    if said.rule in (ALL, SUPPORT):  # any other ranking the loop run again recomputes
+        yield from differing(event, {"selected": [e.id for e in ranked[: said.budget]]})

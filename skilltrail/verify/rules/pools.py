@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
+
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.proposals import ParentsChosen
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.gepa import MERGE, PARETO
 from skilltrail.methods.opro import RANKED
@@ -26,69 +29,64 @@ def check_parents(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     That each is a document of this log, rebuilding it tells. Which pair is merged, the loop run
     again tells.
     """
-    data = event.data
-    parents = [member["digest"] for member in data["parents"]]
+    said, start = event.read(ParentsChosen), state.start
+    parents = [member.digest for member in said.parents]
     known = (SEED, NEWEST, PARETO, MERGE, RANKED, TOURNAMENT, CROSSOVER)
-    searched = data["rule"].startswith(FAMILY)  # the loop run again searches again
-    if searched or not tags.knows(data["rule"], *known) or not state.start:
+    searched = said.rule.startswith(FAMILY)  # the loop run again searches again
+    if searched or not tags.knows(said.rule, *known) or start is None:
         return
-    if data["rule"] == SEED:
-        seed = state.start["seed_skill"]["digest"]
-        if parents != [seed]:
-            yield Fault.of(event, "parents", parents, [seed])
-    elif data["rule"] == NEWEST:
-        if parents != [state.digest]:
-            yield Fault.of(event, "parents", parents, [state.digest])
-    elif data["rule"] == PARETO:
-        yield from _check_draw(event, state)
-    elif data["rule"] in (RANKED, TOURNAMENT, CROSSOVER):
-        yield from _check_fittest(event, state)
+    if said.rule in (SEED, NEWEST):
+        right = start.seed_skill.digest if said.rule == SEED else state.digest
+        if parents != [right]:
+            yield Fault.of(event, "parents", parents, [right])
+    elif said.rule == PARETO:
+        yield from _check_draw(event, said, state, Draws(start.seed))
+    elif said.rule in (RANKED, TOURNAMENT, CROSSOVER):
+        yield from _check_fittest(event, said, state, Draws(start.seed))
 
 
-def _check_draw(event: Event, state: RunState) -> Iterator[Fault]:
+def _check_draw(
+    event: Event, said: ParentsChosen, state: RunState, draws: Draws
+) -> Iterator[Fault]:
     """The pool's members have the lots that their scores give, and the draw is the seed's."""
-    data, rule = event.data, rule_of(event.data, state)
-    pool = data.get("pool", [])
-    if [member["digest"] for member in pool] != list(state.measured):
+    rule, pool = rule_of(said, state), said.pool or ()
+    if [member.digest for member in pool] != list(state.measured):
         right = f"the {len(state.measured)} versions so far"
         yield Fault.of(event, "pool", len(pool), right)
         return
     weights = lots([values_of(rule, scores) for scores in state.measured.values()])
-    told = {at: m["weight"] for at, m in enumerate(pool) if "weight" in m}
+    told = {at: member.weight for at, member in enumerate(pool) if member.weight is not None}
     if told != weights:
         yield Fault.of(event, "lots", told, weights)
         return
-    draws, places = Draws(state.start["seed"]), list(weights)
-    drawn = places[draws.weighted(list(weights.values()), data["step"], "parent")]
-    yield from differing(event, {"parents": [pool[drawn]]})
+    at = draws.weighted(list(weights.values()), said.step, "parent")
+    yield from differing(event, {"parents": [to_builtins(pool[list(weights)[at]])]})
 
 
-def _check_fittest(event: Event, state: RunState) -> Iterator[Fault]:
+def _check_fittest(
+    event: Event, said: ParentsChosen, state: RunState, draws: Draws
+) -> Iterator[Fault]:
     """The pool's members have the fitness that was measured, and the right one was chosen.
 
     Who is in the pool, and who meets whom, the loop run again tells.
     """
-    data, rule = event.data, rule_of(event.data, state)
-    pool = data.get("pool", [])
+    rule, pool = rule_of(said, state), said.pool or ()
+    scores: list[float] = []
     for member in pool:
-        mean = rule.mean(state.fitness.get(member["digest"], {}))
-        right = 0.0 if mean is None else float(mean)
-        if member.get("score") != right:
-            yield Fault.of(event, "fitness", member.get("score"), right)
+        mean = rule.mean(state.fitness.get(member.digest, {}))
+        scores.append(0.0 if mean is None else float(mean))
+        if member.score != scores[-1]:
+            yield Fault.of(event, "fitness", member.score, scores[-1])
             return
-    scores = [member["score"] for member in pool]
-    if data["rule"] == RANKED:
+    if said.rule == RANKED:
         if scores != sorted(scores):
             yield Fault.of(event, "pool", scores, sorted(scores))
         chosen = len(pool) - 1
-    elif data["rule"] == TOURNAMENT:
+    elif said.rule == TOURNAMENT:
         chosen = scores.index(max(scores))
     else:
-        lots = [member["weight"] for member in pool]
-        draws = Draws(state.start["seed"])
-        chosen = draws.weighted(lots, data["step"], "other")
-    yield from differing(event, {"parents": [_unweighted(pool[chosen])]})
-
-
-def _unweighted(member: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in member.items() if name != "weight"}
+        chosen = draws.weighted(
+            [0 if one.weight is None else one.weight for one in pool], said.step, "other"
+        )
+    right = to_builtins(replace(pool[chosen], weight=None))
+    yield from differing(event, {"parents": [right]})

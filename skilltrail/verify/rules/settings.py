@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
-from skilltrail.core.targets import Target, cases_of, targets_in
+from skilltrail.core.targets import cases_of
+from skilltrail.core.tokens import TAG as COUNTER
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.outcomes import GateJudged
+from skilltrail.history.log.types.proposals import ParentsChosen
 from skilltrail.method.gate import GateRule
+from skilltrail.verify.result import Tags
 
 
-def rule_of(data: Mapping[str, Any], state: RunState) -> GateRule:
+def rule_of(said: GateJudged | ParentsChosen, state: RunState) -> GateRule:
     """Return the gate's settings as the event recorded them; of several targets who they are,
     with weights and floors, is the run's start's to say."""
     names = {field.name for field in fields(GateRule)} - {"rule", "targets"}
-    settings = {name: data[name] for name in names if name in data}
-    return GateRule(rule=data["rule"].removesuffix("/1"), targets=targets_of(state), **settings)
+    told = {name: getattr(said, name, None) for name in names}
+    settings = {name: value for name, value in told.items() if value is not None}
+    return GateRule(rule=said.rule.removesuffix("/1"), targets=state.targets, **settings)
 
 
-def targets_of(state: RunState) -> tuple[Target, ...]:
-    """Return the targets of a run with several."""
-    return targets_in(state.start.get("target", {}))
+def knows_counter(state: RunState, tags: Tags) -> bool:
+    """True when the run counted tokens as it is done here."""
+    return tags.knows(None if state.start is None else state.start.counter, COUNTER)
 
 
 def cases(state: RunState) -> list[str]:
     """Return the selection items, on each target where there are several."""
-    return cases_of(state.ids("selection"), targets_of(state))
+    return cases_of(state.ids("selection"), state.targets)

@@ -42,7 +42,8 @@ def log(
     """
 
     def wanted(event: Event) -> bool:
-        return type in (None, event.type) and step in (None, event.data.get("step"))
+        right = step is None or getattr(event.said, "step", None) == step
+        return right and type in (None, event.type)
 
     if type is not None:
         _check_type(type)

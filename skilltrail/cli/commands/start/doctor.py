@@ -13,7 +13,7 @@ from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.cli.probes import probe_checks
 from skilltrail.cli.repair.back import back as take_back
 from skilltrail.cli.repair.case import Case
-from skilltrail.cli.repair.doctor import findings, mend
+from skilltrail.cli.repair.doctor import findings, fix_all
 from skilltrail.history.git.repository import Git
 from skilltrail.models.environ import redactor
 from skilltrail.runtime.console import asked, emit, emit_json, say, table
@@ -50,7 +50,7 @@ def doctor(
     if fix:
         case = Case(place, Git.at_hand(place.root), ask=lambda text: yes or asked(text))
         if findings(case):
-            for done in mend(case):
+            for done in fix_all(case):
                 say(done)
             if case.kept.names:
                 say(str(case.kept))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cache
 
 from skilltrail.history.log.types.outcomes import (
     BudgetDecided,
@@ -39,7 +40,17 @@ from skilltrail.history.log.types.proposals import (
     SlowUpdateProposed,
 )
 
+__all__ = [
+    "CLASSES", "AppendixProposed", "BudgetDecided", "CandidateBuilt", "CompactionProposed",
+    "EditsSelected", "GateJudged", "InstructionChosen", "MetaSkillWritten", "MethodChosen",
+    "ParentsChosen", "PatchMerged", "PatchProposed", "ReplyRejected", "RolloutsScored",
+    "RunFinished", "RunStarted", "SkillEvaluated", "SkillTransferred", "SkillVersioned",
+    "SlowUpdateCompared", "SlowUpdateProposed", "StepEnded", "TestOpened", "TextErased",
+    "type_of",
+]  # fmt: skip
 
+
+@cache
 def type_of(said: type[Part]) -> str:
     """Return what events of a class are called: `SkillVersioned` is skill.versioned."""
     *what, done = re.findall("[A-Z][a-z]+", said.__name__)

@@ -43,7 +43,7 @@ from skilltrail.history.log.types.parts import (
     Verdict,
     says,
 )
-from skilltrail.history.log.types.targets import TargetJudged, TargetMeasured
+from skilltrail.history.log.types.targets import Measured, TargetJudged, TargetMeasured
 
 
 class RunStarted(Part, frozen=True, kw_only=True):
@@ -229,7 +229,7 @@ class TestOpened(Part, frozen=True, kw_only=True):
     ) = None
 
 
-class SkillEvaluated(Part, frozen=True, kw_only=True):
+class SkillEvaluated(Measured, frozen=True, kw_only=True):
     """One skill's scores on a split, paired with the seed's."""
 
     name: Annotated[str, says("seed, best, last, or a given name")]
@@ -238,14 +238,6 @@ class SkillEvaluated(Part, frozen=True, kw_only=True):
     split: Split
     metric: Metric
     mixed_weight: Annotated[Share, says("metric mixed only")] | None = None
-    coverage: Coverage
-    mean: Annotated[Share, says("gate metric")] | None
-    mean_hard: Annotated[Share, says("mean")] | None
-    mean_soft: Annotated[Share, says("mean")] | None
-    gain: Annotated[float, says("paired mean difference of the metric")] | None
-    gain_low: float | None
-    gain_high: float | None
-    interval: Annotated[Tag, says("tag of the interval's method")]
     task_types: tuple[TaskType, ...] | None = None
     targets: Annotated[tuple[TargetMeasured, ...], says("of several")] | None = None
     metrics: (

@@ -6,27 +6,28 @@ and may be null has none. `says` puts a field's meaning into its schema.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, convert
 
+from skilltrail.core.canon import Word
+from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome
-from skilltrail.skill.edit import EditStatus
+from skilltrail.skill.edit import Edit, EditStatus
 
 
 def says(words: str) -> Meta:
     return Meta(description=words)
 
 
-class Verdict(str, Enum):
+class Verdict(Word):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     INDECISIVE = "indecisive"
 
 
-class StepResult(str, Enum):
+class StepResult(Word):
     ACCEPTED = "accepted"
     REJECTED = "rejected"
     INDECISIVE = "indecisive"
@@ -35,7 +36,7 @@ class StepResult(str, Enum):
     MEASURED = "measured"
 
 
-class Purpose(str, Enum):
+class Purpose(Word):
     BASELINE = "baseline"
     TRAIN = "train"
     SELECTION = "selection"
@@ -48,7 +49,7 @@ class Purpose(str, Enum):
     TRANSFER = "transfer"
 
 
-class Source(str, Enum):
+class Source(Word):
     """What a candidate comes from."""
 
     STEP = "step"
@@ -106,13 +107,18 @@ Metric = Literal["hard", "soft", "mixed"]
 Split = Literal["train", "selection", "test", "all"]
 
 
-class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Part of an event."""
 
 
 class ItemDigest(Part, frozen=True, kw_only=True):
     item: Annotated[str, says("item id")]
     digest: Annotated[Digest, says("content digest of the item")]
+
+
+def items_named(items: Iterable[Item]) -> tuple[ItemDigest, ...]:
+    """Return items as events name them."""
+    return tuple(ItemDigest(item=one.id, digest=one.content_digest) for one in items)
 
 
 class SeedSkill(Part, frozen=True, kw_only=True):
@@ -199,6 +205,11 @@ class EditMade(Part, frozen=True, kw_only=True):
     support: Annotated[Count, says("number of distinct items")]
     parents: Annotated[tuple[EditId, ...], says("edits it was merged from")]
     file: Annotated[str, says("file of a skill folder; only where not SKILL.md")] | None = None
+
+
+def edits_made(edits: Iterable[Edit]) -> tuple[EditMade, ...]:
+    """Return edits as events carry them."""
+    return tuple(convert(edit.to_json(), EditMade) for edit in edits)
 
 
 class LeftOut(Part, frozen=True, kw_only=True):

@@ -18,10 +18,9 @@ class TargetJudged(Part, frozen=True, kw_only=True):
     after_max: Annotated[Share, says("as that of the verdict")] | None
 
 
-class TargetMeasured(Part, frozen=True, kw_only=True):
-    """A skill's scores on one of several targets."""
+class Measured(Part, frozen=True, kw_only=True):
+    """Scores of a skill, paired with another's."""
 
-    target: Annotated[str, says("name in targets")]
     coverage: Coverage
     mean: Annotated[Share, says("gate metric")] | None
     mean_hard: Annotated[Share, says("mean")] | None
@@ -30,3 +29,9 @@ class TargetMeasured(Part, frozen=True, kw_only=True):
     gain_low: float | None
     gain_high: float | None
     interval: Annotated[Tag, says("tag of the interval's method")]
+
+
+class TargetMeasured(Measured, frozen=True, kw_only=True):
+    """A skill's scores on one of several targets."""
+
+    target: Annotated[str, says("name in targets")]

@@ -18,14 +18,18 @@ from skilltrail.optimizers.llm.reading.replies import Fault, read_reply
 
 T = TypeVar("T")
 Read = Callable[[Mapping[str, Any]], Reading[T]]
-Heard = tuple["Fault | None", Reading[T], tuple[str, ...]]  # with what had to be let pass
+ReplyAttempt = tuple[
+    "Fault | None", Reading[T], tuple[str, ...]
+]  # with what had to be let pass
 
 _BULK_CHARS = 10_000  # of a reply
 _BULK_BYTES = 1_000_000  # of what it is held against
 _CHILD = Child("skilltrail.optimizers.llm.reading.aside")
 
 
-async def read_aside(reply: Reply, schema: str, read: Read[T], turn: asyncio.Lock) -> Heard[T]:
+async def read_aside(
+    reply: Reply, schema: str, read: Read[T], turn: asyncio.Lock
+) -> ReplyAttempt[T]:
     """Return what a reply comes to: why there is no object of `schema`, or what `read` says.
 
     `turn` is held while the child is at work. A reply that is not read in time is a fault.
@@ -41,7 +45,7 @@ async def read_aside(reply: Reply, schema: str, read: Read[T], turn: asyncio.Loc
             raise
         except TimeUp as error:
             return Fault("too_slow", f"{error} to be read"), Reading(None), ()
-    found: Heard[T] = pickle.loads(said)
+    found: ReplyAttempt[T] = pickle.loads(said)
     return found
 
 
@@ -52,7 +56,7 @@ def answer(request: bytes) -> bytes:
     return pickle.dumps(_heard(reply, schema, read))
 
 
-def _heard(reply: Reply, schema: str, read: Read[T]) -> Heard[T]:
+def _heard(reply: Reply, schema: str, read: Read[T]) -> ReplyAttempt[T]:
     found = read_reply(reply, schema)
     if isinstance(found, Fault):
         return found, Reading(None), ()
