@@ -22,6 +22,7 @@ from skilltrail.history.log.types.parts import Purpose, Verdict
 # What logs call things, which keeps their bytes, and what people are told in the field's words.
 TERMS = {
     "no_patch": "no edit proposed",
+    "no_change": "document unchanged",
     "nobody proposed an edit": "no edit proposed",
     "cannot win any more": "cannot reach the current score",
     "one half of what lost": "retry: half of the rejected edits",

@@ -40,6 +40,7 @@ const whole = (value) => value.toLocaleString("en");
 // What logs call things, and what people are told (`TERMS` in history/log/words.py).
 const TERMS = {
   "no_patch": "no edit proposed",
+  "no_change": "document unchanged",
   "nobody proposed an edit": "no edit proposed",
   "cannot win any more": "cannot reach the current score",
   "one half of what lost": "retry: half of the rejected edits",

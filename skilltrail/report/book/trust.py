@@ -10,6 +10,7 @@ from skilltrail.core.canon import digest
 from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.words import count
 from skilltrail.verify.log import LogReport, verify_log
 
 # Only what was verified here is `good`; a `fact` (a digest, a count) is told, no more.
@@ -69,7 +70,7 @@ def _chain(report: LogReport) -> tuple[str, str, str]:
     faults = [fault for fault in report.faults if fault.what in CHAIN]
     if not faults:
         return "Chain", GOOD, f"{len(report.events)} events, every link and version verified"
-    return "Chain", BAD, f"{len(faults)} faults, first: {faults[0]}"
+    return "Chain", BAD, f"{count(len(faults), 'fault')}, first: {faults[0]}"
 
 
 def _decisions(report: LogReport) -> tuple[str, str, str]:
@@ -87,7 +88,8 @@ def _evaluated(evaluation: Sequence[Event], training: LogReport) -> tuple[str, s
     data = b"".join(event.line + b"\n" for event in evaluation)
     report = verify_log(data, "evaluation.jsonl", allow_unfinished=True, after=training)
     if report.faults:
-        return "Evaluation", BAD, f"{len(report.faults)} faults, first: {report.faults[0]}"
+        faults = count(len(report.faults), "fault")
+        return "Evaluation", BAD, f"{faults}, first: {report.faults[0]}"
     told = sum(event.type in ("skill.evaluated", "skill.transferred") for event in evaluation)
     found = f"{len(evaluation)} events continue the run; means and gains of {told} recomputed"
     return "Evaluation", GOOD, found
