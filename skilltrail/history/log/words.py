@@ -31,10 +31,8 @@ TERMS = {
 
 def in_terms(recorded: str) -> str:
     """Return a recorded word or reason as people are told it."""
-    for word, term in TERMS.items():
-        if recorded.startswith(word):
-            return term + recorded[len(word) :]
-    return recorded
+    word = next((word for word in TERMS if recorded.startswith(word)), "")
+    return TERMS[word] + recorded[len(word) :] if word else recorded
 
 
 def sentence(event: Event, version: int | None) -> str:
