@@ -20,6 +20,8 @@ from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 from skilltrail.history.log.schema import event_schema, field_table
 from skilltrail.history.log.types import CLASSES
+from skilltrail.history.log.types.outcomes import GateJudged, RunStarted
+from skilltrail.history.log.types.parts import Verdict
 from skilltrail.history.log.words import SENTENCES, TERMS, in_terms, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
@@ -415,6 +417,18 @@ def test_a_typed_event_refuses_what_the_schema_refuses(tmp_path: Path) -> None:
         body = canonical({"data": data}).encode()
         with pytest.raises(Unreadable):
             _ = replace(event, line=body).said
+
+
+def test_an_event_is_read_as_its_own_class_alone(tmp_path: Path) -> None:
+    event = World(n_train=8, n_selection=4).run(tmp_path).events[0]
+    assert event.read(RunStarted).seed == event.data["seed"]
+    with pytest.raises(TypeError, match=r"event 1 \(run.started\) is no GateJudged"):
+        event.read(GateJudged)
+
+
+def test_a_verdict_is_printed_and_recorded_as_its_word() -> None:
+    word = Verdict.ACCEPTED
+    assert (f"{word}", str(word), canonical(word)) == ("accepted", "accepted", '"accepted"')
 
 
 def test_recorded_words_are_told_in_the_terms_of_the_field_on_the_page_too() -> None:

@@ -225,6 +225,12 @@ def test_a_consistent_change_of_a_train_score_is_beyond_the_log(events: Log) -> 
     assert faults_of(forged(events, at, change)) == []
 
 
+def test_a_batch_that_does_not_say_how_it_was_drawn_is_named(events: Log) -> None:
+    at = first(events, "rollouts.scored", purpose="train")
+    found = faults_of(forged(events, at, lambda data: data.pop("batch")))
+    assert any("batch" in str(fault) for fault in found)
+
+
 def test_an_unknown_decision_tag_is_not_recomputed_and_no_fault(events: Log) -> None:
     at = first(events, "budget.decided")
     report = verify_log(forged(events, at, set_field("rule", "constant/2")), "log")
