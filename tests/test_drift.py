@@ -99,7 +99,7 @@ def test_a_change_between_reused_and_new_facts_is_said(
     assert "several models" not in capfd.readouterr().err
     assert "several models" not in (tmp_path / "reports/out/index.html").read_text("utf-8")
     with server(lambda number: {"model": "m-11"}) as one:
-        set_params(tmp_path, target(one), epochs=2)
+        set_params(tmp_path, target(one), lr=1)
         run_stages(tmp_path, monkeypatch)
         assert one.calls
     err = capfd.readouterr().err
