@@ -7,8 +7,10 @@ the history each time and kept nowhere.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.optimizers.rules.writing import as_edit
@@ -52,8 +54,11 @@ class Memory:
 
     def times_tried(self, edit: Edit) -> int:
         """Return in how many lost sets the edit was."""
-        asked = face(edit)
-        return sum(asked in attempt for attempt in self.lost)
+        return self._tries[face(edit)]
+
+    @cached_property
+    def _tries(self) -> Counter[Face]:
+        return Counter(one for attempt in self.lost for one in attempt)
 
 
 def recall(history: Sequence[StepRecord]) -> Memory:
