@@ -85,7 +85,7 @@ def measured(folder: Path, rollouts: int) -> dict[str, float]:
 
 
 def trained(folder: Path) -> tuple[dict[str, float], int]:
-    """Train, and return the peak of memory, and the steps a second early and late."""
+    """Train; return time, peak of memory and how a late step compares, and the steps."""
     before, began = cpu_s(), time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "stages.train"], cwd=folder,
@@ -137,7 +137,6 @@ def timed(name: str, folder: Path, words: Sequence[str]) -> dict[str, float]:
 
 def imported(folder: Path) -> dict[str, float]:
     """Import the exported rollouts into an empty store, as a second clone does."""
-
     began, busy = time.monotonic(), time.process_time()
     with FactStore.open(folder.parent / "second") as store:
         import_shards(store, folder / "data/rollouts/train")

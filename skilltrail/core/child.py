@@ -8,6 +8,7 @@ it waits for something else than its turn.
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import selectors
@@ -17,7 +18,11 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from importlib import import_module
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 CPU_S, WALL_S = 5, 60
 _ASKED, _SAID = struct.Struct(">QQ"), struct.Struct(">?Q")
@@ -91,6 +96,18 @@ class Child:
         return self._process
 
 
+async def off_the_loop(stop: Callable[[], None], work: Callable[..., T], *args: Any) -> T:
+    """Return what `work`, which asks a child, says, while the event loop goes on.
+
+    To cancel it is to `stop` the child: a thread that waits for one cannot be ended otherwise.
+    """
+    try:
+        return await asyncio.to_thread(work, *args)
+    except asyncio.CancelledError:
+        stop()
+        raise
+
+
 def _read(process: subprocess.Popen[bytes], n_bytes: int, until: float) -> bytes:
     assert process.stdout is not None
     found = bytearray()
@@ -98,9 +115,8 @@ def _read(process: subprocess.Popen[bytes], n_bytes: int, until: float) -> bytes
         selector.register(process.stdout, selectors.EVENT_READ)
         while len(found) < n_bytes:
             ready = selector.select(max(0.0, until - time.monotonic()))
-            if not ready and wants_turn(
-                process.pid
-            ):  # the kernel ends it, once it had its time
+            # The kernel ends it, once it had its time.
+            if not ready and wants_turn(process.pid):
                 until = time.monotonic() + 1
                 continue
             more = os.read(process.stdout.fileno(), n_bytes - len(found)) if ready else b""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from skilltrail.core.child import TimeUp
+from skilltrail.core.child import TimeUp, off_the_loop
 from skilltrail.core.errors import DataError, SkilltrailError, raised_at
 from skilltrail.core.item import Item
 from skilltrail.core.score import InvalidScore, Outcome, Score, exact
@@ -97,10 +97,7 @@ async def by_rule_aside(
         if queue.broken is not None:
             raise queue.broken
         try:
-            return await asyncio.to_thread(by_rule, env, item, trajectory)
-        except asyncio.CancelledError:
-            GUARD.stop()
-            raise
+            return await off_the_loop(GUARD.stop, by_rule, env, item, trajectory)
         except DataError as error:
             queue.broken = error
             raise

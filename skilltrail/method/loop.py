@@ -220,6 +220,7 @@ def with_candidate(
 def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
     """Record the end of a step and make the log durable."""
     counts = dict(record.counts) | {"replies_rejected": replies_rejected(run)}
+    assert state.version is not None  # the seed skill is version 0
     run.tell(
         types.StepEnded(
             epoch=record.epoch,
@@ -227,7 +228,7 @@ def end_step(run: Run, state: State, record: StepRecord, reason: str) -> State:
             result=StepResult(record.verdict),
             reason=reason,
             counts=counts,
-            version=-1 if state.version is None else state.version,
+            version=state.version,
         )
     )
     run.history.flush()

@@ -6,11 +6,10 @@ keeps other work and Ctrl-C going, and is held to a deadline.
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from collections.abc import Callable
 
-from skilltrail.core.child import Child, TimeUp
+from skilltrail.core.child import Child, TimeUp, off_the_loop
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.skill.candidate import Candidate
 
@@ -28,10 +27,7 @@ async def built(make: Callable[[], Candidate], name: str) -> Candidate:
     if len(asked) <= _BULK_BYTES:
         return worked_out(make())
     try:
-        said = await asyncio.to_thread(_CHILD.call, asked)
-    except asyncio.CancelledError:
-        _CHILD.stop()
-        raise
+        said = await off_the_loop(_CHILD.stop, _CHILD.call, asked)
     except TimeUp as error:
         remedy = "Set max_skill_tokens, or a lower optimizer.max_tokens, and run again"
         raise SkilltrailError(f"Building {name}", str(error), remedy) from error

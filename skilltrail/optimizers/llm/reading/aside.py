@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from skilltrail.core.child import Child, TimeUp
+from skilltrail.core.child import Child, TimeUp, off_the_loop
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.llm.question import Reading
 from skilltrail.optimizers.llm.reading.replies import Fault, read_reply
@@ -39,10 +39,8 @@ async def read_aside(
         return _heard(reply, schema, read)
     async with turn:
         try:
-            said = await asyncio.to_thread(_CHILD.call, pickle.dumps((reply, against)))
-        except asyncio.CancelledError:
-            _CHILD.stop()
-            raise
+            asked = pickle.dumps((reply, against))
+            said = await off_the_loop(_CHILD.stop, _CHILD.call, asked)
         except TimeUp as error:
             return Fault("too_slow", f"{error} to be read"), Reading(None), ()
     found: ReplyAttempt[T] = pickle.loads(said)
