@@ -90,11 +90,13 @@ def test_a_run_shows_them_and_verify_computes_them_again(
     assert "Besides: reference_f1 0.000 → 0.000, reference_sub_em 1.000 → 1.000." in page
     assert run(["verify", "--allow-absent", "anchored"]) == 0
     last = read_log(path, continues=True)[-1]
-    data = {**last.data, "metrics": [{"name": "reference_f1", "mean": 0.5}]}
-    forged = make_event(last.type, data, seq=last.seq, prev=last.prev)
-    path.write_bytes(path.read_bytes().replace(last.line, forged.line))
-    assert run(["verify"]) == 1
-    assert f"facts: event {last.seq} (skill.evaluated): metrics" in capfd.readouterr().out
-    path.write_bytes(path.read_bytes().replace(forged.line, last.line))
+    for tag in (last.data["interval"], "adjusted_wald/1"):  # by which nothing is run again
+        rows = [{"name": "reference_f1", "mean": 0.5}]
+        data = {**last.data, "metrics": rows, "interval": tag}
+        forged = make_event(last.type, data, seq=last.seq, prev=last.prev)
+        path.write_bytes(path.read_bytes().replace(last.line, forged.line))
+        assert run(["verify"]) == 1
+        assert f"facts: event {last.seq} (skill.evaluated): metrics" in capfd.readouterr().out
+        path.write_bytes(path.read_bytes().replace(forged.line, last.line))
     assert run(["summary"]) == 0
     assert "test, seed: reference_f1 0.000, reference_sub_em 1.000" in capfd.readouterr().out

@@ -84,9 +84,12 @@ def write_project(
     params: Mapping[str, Any] | None = None,
     *,
     judged: bool = False,
+    typed: bool = False,
     optimizer: str = "optimizer",
 ) -> None:
     """Write a project over six items a split, under git, whose roles are at `url`.
+
+    `typed` items have a task type, every other one the same.
 
     The optimizer `stubborn` proposes nothing that helps: its epochs stall.
     """
@@ -102,7 +105,8 @@ def write_project(
     for name in SPLITS:
         records = [
             {"id": f"{name}-w{n}", "question": f"Which tree is number {n} of {name}?",
-             "answer": f"an oak {n}", **({"scorer": "judge"} if judged else {})}
+             "answer": f"an oak {n}", **({"scorer": "judge"} if judged else {}),
+             **({"task_type": ("even", "odd")[n % 2]} if typed else {})}
             for n in range(ITEMS)
         ]  # fmt: skip
         texts[f"data/small/{name}.jsonl"] = "".join(f"{json.dumps(r)}\n" for r in records)

@@ -16,11 +16,12 @@ from skilltrail.cli.repair.at_work import Worker, workers
 from skilltrail.cli.repair.case import Case
 from skilltrail.cli.repair.doctor import findings
 from skilltrail.cli.repair.journal import torn_lines
+from skilltrail.cli.repair.under_way import UnderWay, under_way
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
 from skilltrail.envs.protocol import Environment
-from skilltrail.history.git.head import head_of
+from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.merging import meeting_of
 from skilltrail.history.git.repository import Git, GitError
 from skilltrail.models.backends.weights import find_weights
@@ -100,12 +101,21 @@ def git_check(root: Path, busy: Sequence[Worker] = ()) -> Check:
     if git is None:
         remedy = "`git init` and commit, so that experiments and the history can be kept"
         return Check("git", WARNING, "the project is in no git repository", remedy)
-    head = head_of(git)
+    head, doing = head_of(git), under_way(git)
+    if doing is not None and not busy:
+        return Check("git", WARNING, f"{doing.found}{_besides(head, doing)}", doing.remedy)
     if head.detached and not busy:
         found = "HEAD is on no branch: a commit would be lost with it"
         name = "BRANCH" if head.left is None else head.left
         return Check("git", WARNING, found, f"`git switch {name}`")
     return Check("git", OK, "the project is in a git repository")
+
+
+def _besides(head: Head, doing: UnderWay) -> str:
+    """Return what is to be said of HEAD: a rebase and a bisect put it back themselves."""
+    if not head.detached or {"rebase", "bisect"} & {*doing.names}:
+        return ""
+    return "; HEAD is on no branch: `git switch -c NAME` after it, or its commit is lost"
 
 
 def merge_checks(workspace: Path) -> Iterator[Check]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.layout import METRICS
-from skilltrail.verify import anchored, facts, rerun, shown
+from skilltrail.verify import anchored, facts, rerun, shown, tables
 from skilltrail.verify.evidence import Evidence
 from skilltrail.verify.result import BROKEN, Check, Level, Row, Verification
 
@@ -52,6 +52,7 @@ RULES: Sequence[Rule] = (
     Rule(FACTS, "start of the run", "run", facts.start),
     Rule(FACTS, "opening", "evaluation", facts.opening),
     Rule(FACTS, "rollouts", "any", facts.rollouts),
+    Rule(FACTS, "task types and metrics", "evaluation", tables.tables),
     Rule(FACTS, "models", "any", facts.models),
     Rule(FACTS, "exports", "workspace", facts.exports),
     Rule(FACTS, "training again", "run", rerun.training_again),

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import methods_world
 import pytest
 from forger import Forger, chain, changed_fact, copies, data_of
 from test_history_modes import changing, leaves
@@ -50,7 +51,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("base")
     with FaultServer(say=says) as server, pytest.MonkeyPatch.context() as patch:
         other = {"evaluate": {"targets": {"other": role(server.url, "target", provider="two")}}}
-        write_project(folder, server.url, SETTINGS | other)
+        write_project(folder, server.url, SETTINGS | other, typed=True)
         run_stages(folder, patch)
         assert run(["evaluate", "--skill", "seed", "--skill", "best", "--split", "test"]) == 0
         Forger(folder).lock()
@@ -171,25 +172,35 @@ def test_a_change_of_any_field_is_named_though_all_else_fits_it(
     assert named == tried >= 20
 
 
+METHODS = [method for method in methods_world.METHODS if method != "skillopt"]
+
+
+def finished(folder: Path, kind: str) -> Path:
+    """Write and run a project of a rival's, or one with several targets and a judge."""
+    with FaultServer(say=says) as server, pytest.MonkeyPatch.context() as patch:
+        if kind == "targets":
+            one, two = (role(server.url, "target", provider=name) for name in ("lab", "other"))
+            params = {"targets": {"one": one | {"floor": 0.2}, "two": two | {"weight": 2}}}
+        else:
+            own = methods_world.METHODS[kind]
+            params = {"method": kind, **{k: v for k, v in own.items() if k != "optimizer"}}
+        write_project(folder, server.url, params, judged=kind == "targets")
+        run_stages(folder, patch)
+        assert run(["evaluate", "--skill", "seed", "--skill", "best", "--split", "test"]) == 0
+        Forger(folder).lock()
+    return folder
+
+
 @pytest.mark.attack
-@pytest.mark.parametrize("kind", ["gepa", "targets"])
+@pytest.mark.parametrize("kind", [*METHODS, "targets"])
 def test_a_change_of_any_field_of_another_kind_of_run_is_named(
     kind: str, tmp_path: Path, figure: Figure
 ) -> None:
-    with FaultServer(say=says) as server, pytest.MonkeyPatch.context() as patch:
-        one, two = (role(server.url, "target", provider=name) for name in ("lab", "other"))
-        several = {"targets": {"one": one | {"floor": 0.2}, "two": two | {"weight": 2}}}
-        rival = {"method": "gepa", "epochs": 2, "methods": {"gepa": {"minibatch": 2}}}
-        params = several if kind == "targets" else rival
-        write_project(tmp_path / "base", server.url, params, judged=kind == "targets")
-        run_stages(tmp_path / "base", patch)
-        assert run(["evaluate", "--skill", "seed", "--skill", "best", "--split", "test"]) == 0
-        Forger(tmp_path / "base").lock()
-        forgers = copies(tmp_path / "base", tmp_path / "copies")
-        for log in ("training", "evaluation"):
-            named, tried = name_all(forgers, log, slice(None))
-            figure("changed fields named, all else made to fit", named, tried)
-            assert named == tried >= 20
+    forgers = copies(finished(tmp_path / "base", kind), tmp_path / "copies")
+    for log in ("training", "evaluation"):
+        named, tried = name_all(forgers, log, slice(None))
+        figure(f"changed fields named, all else made to fit ({kind})", named, tried)
+        assert named == tried >= 20
 
 
 # Whole events, rows and skills
@@ -366,6 +377,30 @@ def older_tag(forger: Forger) -> None:
     forger.write()
 
 
+def raised_type(data: dict[str, Any]) -> None:
+    data["task_types"][0] |= {"hard": 0.875, "gain": 0.875}
+
+
+def better_by_type(log: str, tag: str | None = None) -> Forgery:
+    """Better means of a task type; under an older tag nothing is run again."""
+
+    def forge(forger: Forger) -> None:
+        number = at(getattr(forger, log), "skill.evaluated", name="best")
+        change_one = forger.change_asked if log == "asked" else forger.change_evaluation
+        change_one(number, raised_type)
+        if tag is not None:
+            change_one(number, lambda data: data.update(interval=tag))
+        forger.write()
+
+    return forge
+
+
+def no_types(forger: Forger) -> None:
+    number = at(forger.evaluation, "skill.evaluated", name="best")
+    forger.change_evaluation(number, lambda data: data.pop("task_types"))
+    forger.write()
+
+
 def better_asked(events: list[Event], best: str) -> list[Event]:
     """An evaluation on request in which the best skill has everything right."""
     number = at(events, "rollouts.scored", skill=best)
@@ -482,6 +517,12 @@ LOGS: dict[str, Forgery] = {
     "raised rows whose facts are called erased": erased_rows(events=False),
     "an evaluation on request of chosen items": asked_of_chosen_items,
     "an evaluation on request in another metric": asked_in_another_metric,
+    "better means of a task type": better_by_type("evaluation"),
+    "better means of a task type under an older tag": better_by_type(
+        "evaluation", "adjusted_wald/1"
+    ),
+    "better means of a task type on request": better_by_type("asked", "adjusted_wald/1"),
+    "no task types": no_types,
     **{
         f"a lost {kind}": drop("training", kind)
         for kind in (

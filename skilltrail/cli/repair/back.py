@@ -17,7 +17,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from skilltrail.cli.repair.case import Case
-from skilltrail.cli.repair.doctor import fix_all, refuse_at_work
+from skilltrail.cli.repair.doctor import fix_all, refuse_at_work, refuse_under_way
 from skilltrail.cli.repair.files import PIPELINE
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.git.repository import Git
@@ -39,7 +39,8 @@ def back(case: Case) -> Iterator[str]:
     """Take everything back, and yield what was done.
 
     Raises:
-        UsageError: a run is on, this is no git repository, or HEAD has no commit.
+        UsageError: a run is on, this is no git repository, HEAD has no commit, or a merge or
+            the like is under way.
         SkilltrailError: git or DVC refused.
     """
     refuse_at_work(case, ASKED)
@@ -48,6 +49,7 @@ def back(case: Case) -> Iterator[str]:
         raise UsageError(
             ASKED, "no commit is here to go back to", "`git init`, then commit a run"
         )
+    refuse_under_way(case, ASKED)
     yield from fix_all(case)
     outputs = outputs_at_head(git)
     yield from _from_git(case, git, outputs)

@@ -23,8 +23,10 @@ class DetachedHead:
             )
             return [Finding("HEAD", found, _choose(head.left))]
         if case.marks:
+            busy = case.under_way
+            first = "" if busy is None else f"first {busy.remedy}; then "
             names = ", ".join(mark.rpartition("/")[2] for mark in case.marks)
-            return [Finding("experiments", f"a killed experiment left {names}", REMEDY)]
+            return [Finding("experiments", f"a killed experiment left {names}", first + REMEDY)]
         return []
 
     def fix(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from skilltrail.cli.repair.kept import Kept
 from skilltrail.cli.repair.rwlock import begun_to_stash
+from skilltrail.cli.repair.under_way import UnderWay, under_way
 from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.repository import Git
 from skilltrail.store.place import Place
@@ -79,12 +80,19 @@ class Case:
         asked = ("rev-parse", "--quiet", "--verify")
         return tuple(ref for ref in MARKS if self.git.ask(*asked, ref) is not None)
 
+    @cached_property
+    def under_way(self) -> UnderWay | None:
+        """What a person's own git is in the middle of; None where it is in nothing."""
+        found = under_way(self.git)
+        return found if found is not None and found.names else None
+
     @property
     def left_by_dvc(self) -> bool:
-        """Whether HEAD is detached and DVC did it."""
+        """Whether HEAD is detached and DVC did it; a rebase or bisect detaches it too."""
         head = self.head
         return (
             head is not None
+            and self.under_way is None
             and head.detached
             and not head.by_person
             and bool(self.marks or head.by_dvc or self.put_aside_since is not None)

@@ -19,6 +19,8 @@ REPAIRS: tuple[Callable[[Case], Repair], ...] = (
     GitLocks, GitFiles, PutAside, ParamsFile, LockFile, Pipeline, DvcConfig, Merged,
     DetachedHead, DvcLocks, Drafts, DeadWorkspaces,
 )  # fmt: skip
+# What these would change, a merge or rebase under way rests on, or a person has half chosen.
+WAITING = (PutAside, ParamsFile, DetachedHead)
 
 
 def findings(case: Case) -> list[Finding]:
@@ -35,7 +37,12 @@ def fix_all(case: Case) -> Iterator[str]:
     """
     refuse_at_work(case, "Fixing what killed experiments left")
     for repair in REPAIRS:
-        yield from repair(case).fix()
+        one, busy = repair(case), case.under_way
+        if busy is None or repair not in WAITING:
+            yield from one.fix()
+            continue
+        for finding in one.findings():
+            yield f"left for now, {busy.found}: {finding.found}; first {busy.remedy}"
 
 
 def refuse_at_work(case: Case, asked: str) -> None:
@@ -47,6 +54,16 @@ def refuse_at_work(case: Case, asked: str) -> None:
     busy = workers(case.root)
     if busy:
         raise UsageError(asked, f"{busy[0]} is at work here", _wait(busy[0]))
+
+
+def refuse_under_way(case: Case, asked: str) -> None:
+    """Refuse while a person's own git is in the middle of something.
+
+    Raises:
+        UsageError: names it, and how to end it.
+    """
+    if case.under_way is not None:
+        raise UsageError(asked, case.under_way.found, case.under_way.remedy)
 
 
 def _wait(worker: Worker) -> str:

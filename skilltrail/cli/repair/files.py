@@ -14,6 +14,7 @@ from ruamel.yaml.error import YAMLError
 
 from skilltrail.cli.repair.case import Case, Finding
 from skilltrail.cli.repair.locks import REMEDY
+from skilltrail.cli.repair.under_way import under_way
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import BEST_SKILL, EVENTS
@@ -200,13 +201,22 @@ class Merged:
 
     def findings(self) -> list[Finding]:
         return [
-            Finding(name, f"{name} {MERGING}: it is no run's", f"`git checkout --ours {name}`")
+            Finding(name, f"{name} {MERGING}: it is no run's", self._remedy(name))
             for name in (EVENTS.as_posix(), BEST_SKILL.as_posix())
             if conflict_in(_bytes(self._case.place.workspace / name) or b"")
         ]
 
     def fix(self) -> list[str]:
         return []
+
+    def _remedy(self, name: str) -> str:
+        """Return how to have a whole file again: while git merges it, from one side."""
+        busy, committed = under_way(self._case.git), self._case.at_ground(name)
+        if busy is not None and name in busy.unmerged:
+            return f"`git checkout --ours {name}`, or `--theirs`, then `git add {name}`"
+        if committed is not None and not conflict_in(committed):
+            return f"`git checkout HEAD -- {name}`"
+        return f"take it from a commit that has it whole (`git log -- {name}`), or `dvc repro`"
 
 
 def _fault_of_yaml(case: Case, name: str) -> str | None:

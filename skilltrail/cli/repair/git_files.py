@@ -78,7 +78,8 @@ class GitFiles:
             self._case.kept.keep("git-index", path.read_bytes())
             path.unlink()
             assert self._case.git is not None
-            self._case.git.ask("reset", "-q")
+            self._case.git.ask("read-tree", "HEAD")  # `reset` would end a merge under way
+            self._case.git.ask("update-index", "-q", "--refresh")
             yield "made the index anew from HEAD: add again what you had added"
 
     def _mended(self, ref: str) -> str:

@@ -12,6 +12,7 @@ from skilltrail.core.score import exact_mean, exact_sum, metric
 from skilltrail.core.share import share_of
 from skilltrail.core.stats import GAIN_INTERVALS, SHARE_INTERVALS, gain_interval
 from skilltrail.core.targets import (
+    Target,
     Values,
     case_of,
     cases_of,
@@ -87,7 +88,7 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
         yield Fault.of(event, "skill", said.skill, "the skill rolled out just before")
         return
     several = state.targets if target is None else ()
-    values = _values(rows, said)
+    values = values_of(rows, said)
     total = weighted_mean(values, several)
     means = told_of(rows) | means_of(rows)
     means |= {"mean": None if total is None else float(total)}
@@ -95,8 +96,8 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
     if not tags.knows(said.interval, *GAIN_INTERVALS):
         return
     seed = None if said.against is None else _rows(state, said.against, target)
-    known = {} if seed is None else _values(seed, said)
-    yield from differing(event, _gain(item_gains(known, values, several), said.interval))
+    known = {} if seed is None else values_of(seed, said)
+    yield from differing(event, gain_of(known, values, several, said.interval))
     if several or said.targets is not None:
         own_tags = {one.target: one.interval for one in said.targets or ()}
         right_targets = [
@@ -116,7 +117,11 @@ def means_of(rows: Sequence[RowScored]) -> dict[str, Any]:
     return {name: None if mean is None else float(mean) for name, mean in means.items()}
 
 
-def _gain(differences: Sequence[Fraction], tag: str) -> dict[str, float | None]:
+def gain_of(
+    before: Values, after: Values, several: Sequence[Target], tag: str
+) -> dict[str, float | None]:
+    """Return the paired gain and its interval by the tag's method; None where nothing pairs."""
+    differences = item_gains(before, after, several)
     if not differences:
         return dict.fromkeys(("gain", "gain_low", "gain_high"))
     low, high = gain_interval(differences, tag)
@@ -136,7 +141,7 @@ def _on(
         "mean": None if total is None else float(total),
         **told_of(own),
         **means_of(own),
-        **_gain(item_gains(before, here, ()), tag),
+        **gain_of(before, here, (), tag),
         "interval": tag,
     }
 
@@ -203,7 +208,8 @@ def _rows(state: RunState, digest: str, target: str | None) -> Sequence[RowScore
     return None
 
 
-def _values(rows: Sequence[RowScored], said: types.SkillEvaluated) -> Values:
+def values_of(rows: Sequence[RowScored], said: types.SkillEvaluated) -> Values:
+    """Return the value of each case in the evaluation's metric."""
     return {case_of(row): _value(row, said) for row in rows}
 
 
