@@ -20,13 +20,17 @@ ITEMS = [
 
 def says(call: Call) -> Answer:
     """Answer as the target, or as the optimizer where edits are asked for."""
-    text = _text(call.body)
+    text, model = _text(call.body), call.body["model"]
+    if model == "judge":  # the reference has the currency; the answer has it, too, or not
+        score = 1.0 if text.count(" EUR") > 1 else 0.0
+        return Answer(json.dumps({"reasoning": "the currency", "score": score}))
     if '"edits"' not in text:
         articles = re.findall(r"article (\d+) cost", text)
         if not articles:  # another question of the optimizer: nothing to say to it
             return Answer("nothing")
         article = articles[-1]
-        unit = " EUR" if RULE in text else ""
+        # The model `plain` is put off by the rule that helps others.
+        unit = " EUR" if (RULE in text) != (model == "plain") else ""
         return Answer(f"{article}.50{unit}", input=len(text) // 4, output=4)
     if "parents" in text:
         ids = sorted(set(re.findall(r"\b\d+\.\d+\b(?= )|\"edit\": ?\"([\d.]+)\"", text)))

@@ -21,7 +21,7 @@ from tests.skill_server import ITEMS, says
 JOURNEYS = Path(__file__).resolve().parent / "journeys"
 FIRST = "own_csv"
 # These begin where the first one ends.
-LATER = ("why_this_line", "lr_seeds", "second_clone", "two_people", "in_ci")
+LATER = ("why_this_line", "lr_seeds", "second_clone", "two_people", "in_ci", "two_targets")
 
 
 @pytest.fixture(scope="module")
