@@ -49,11 +49,14 @@ MAKING: tuple[dict[str, Any], ...] = (
 class Says:
     """Answers as the role whose model was asked; `script` is what the analyst writes there.
 
-    `edits` are proposed in place of that and the rule, where the rule is not there yet.
+    `edits` are proposed in place of that and the rule, where the rule is not there yet;
+    `document` is written where a whole one is asked for.
     """
 
-    def __init__(self, script: str = WRONG, edits: Sequence[dict[str, Any]] = ()) -> None:
-        self.script, self.edits = script, [*edits]
+    def __init__(
+        self, script: str = WRONG, edits: Sequence[dict[str, Any]] = (), document: str = ""
+    ) -> None:
+        self.script, self.edits, self.document = script, [*edits], document
         self.prompts: list[str] = []
 
     def __call__(self, call: Call) -> Answer:
@@ -63,11 +66,24 @@ class Says:
             return Answer(f"{article}.50{' EUR' if RULE in text else ''}", input=40, output=4)
         self.prompts.append(text)
         schema = call.body["response_format"]["json_schema"]["schema"]
+        whole = self._whole(schema["properties"])
+        if whole is not None:
+            return Answer(json.dumps({"reasoning": "", **whole}), input=90, output=9)
         if "edits" not in schema["properties"]:
             order = list(range(max(2, len(self.edits))))
             return Answer(json.dumps({"reasoning": "", "order": order}), input=90, output=9)
         told = json.dumps({"reasoning": "as shown", "edits": self._edits(schema, text)})
         return Answer(told, input=400, output=60)
+
+    def _whole(self, known: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the files as `document` has them, or a suggestion; None = neither is asked."""
+        if "suggestions" in known:
+            one = {"content": RULE, "kind": "rule", "reason": "as told", "items": []}
+            return {"suggestions": [one]}
+        if "document" not in known:
+            return None
+        more: dict[str, Any] = {"items": []} if "items" in known else {}
+        return {"document": self.document} | more
 
     def _edits(self, schema: Mapping[str, Any], text: str) -> list[dict[str, Any]]:
         known = schema["properties"]["edits"]["items"]["properties"]

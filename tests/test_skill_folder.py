@@ -19,7 +19,7 @@ from skilltrail.history.log.types.parts import edits_made
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.candidate import composed
+from skilltrail.skill.candidate import Candidate, composed
 from skilltrail.skill.document import split_lines, unified_diff
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.folder import (
@@ -229,6 +229,69 @@ def test_a_whole_new_text_rewrites_the_files_it_holds_and_scripts_stay() -> None
     assert rewrite(WHOLE, WHOLE + "\n", "4.0").results[0].status.value == "noop"
     strange = rewrite(WHOLE, folder_text(FILES | {"references/z.md": "x\n"}), "4.0")
     assert (strange.text, strange.results[0].status.value) == (WHOLE, "invalid")
+
+
+def test_a_whole_new_text_makes_and_removes_references_only_where_it_may() -> None:
+    def made(text: str, parent: str = WHOLE, *, references: bool = True) -> Candidate:
+        return rewrite(parent, text, "4.0", references=references)
+
+    def said(one: Candidate) -> str:
+        return f"{one.results[0].status.value} {one.results[0].detail.split(':')[0]}".strip()
+
+    plain = {"SKILL.md": "# P\n\nRead all.\n"}
+    both = made(folder_text(plain | {NEW: "# New\n", "references/words.md": ""}))
+    left = {path: text for path, text in FILES.items() if path != "references/words.md"}
+    assert (said(both), files_of(both.text)) == ("applied", left | plain | {NEW: "# New\n"})
+    assert (both.faults, both.freed) == ((), True)
+    assert len(both.sources) == len(split_lines(both.text))
+    assert set(both.sources) >= {"4.0"}
+    # Lines that name files may follow each other, and the one removed may be the last.
+    marks = f"# P\n\n{mark_line('references/units.md')}\n{mark_line('references/words.md')}\n"
+    assert [*files_of(made(marks).text)] == [
+        path for path in FILES if "references/" not in path
+    ]
+    named = folder_text({"SKILL.md": "Read references/words.md.\n", "references/words.md": ""})
+    assert said(made(named)) == "protected named"
+    assert made(named).text == WHOLE
+    for path in ("scripts/new.py", "references/x.txt", "references/UNITS.md"):
+        assert said(made(folder_text(plain | {path: "x\n"}))) == "invalid new_file"
+    alone = made(f"# A\n\n{mark_line(NEW)}\n- x\n", "# A\n")
+    assert files_of(alone.text) == {"SKILL.md": "# A\n", NEW: "- x\n"}
+    for text in (folder_text(plain), WHOLE):
+        assert not made(text).freed
+        assert made(text) == made(text, references=False)
+    assert said(made(folder_text(plain | {NEW: "x\n"}), references=False)) == "invalid no_file"
+
+
+file_texts = st.one_of(st.just(""), st.sampled_from(["# T\n", "- a\n\n- b", "\n"]), any_text)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*FILES, NEW, "references/zz.md", "scripts/new.py"]), file_texts
+    ),
+    st.booleans(),
+)
+def test_leave_to_make_files_is_told_exactly_where_it_made_a_difference(
+    texts: dict[str, str], whole: bool
+) -> None:
+    def make(*, references: bool) -> Candidate:
+        if whole:
+            new = folder_text({"SKILL.md": FILES["SKILL.md"]} | texts)
+            return rewrite(WHOLE, new, "4.0", references=references)
+        edits = [
+            edit(path, "append", "", text, f"4.{n}")
+            if text.strip()
+            else edit(path, "delete", FILES.get(path, "").strip("\n"), "", f"4.{n}")
+            for n, (path, text) in enumerate(texts.items())
+        ]
+        return apply_edits(WHOLE, edits, references=references)
+
+    free, bound = make(references=True), make(references=False)
+    assert free.freed == (replace(free, freed=False) != bound)
+    assert not bound.freed
+    assert folder_text(files_of(free.text)) == free.text
+    assert len(free.sources) == len(split_lines(free.text))
 
 
 def test_a_text_of_one_file_cannot_be_made_a_folder() -> None:

@@ -19,10 +19,11 @@ from skilltrail.history.log.log import read_log
 from skilltrail.sandbox import choose
 from skilltrail.sandbox.choose import why_not
 from skilltrail.sandbox.protocol import SandboxError
-from skilltrail.skill.folder import files_of, read_folder
+from skilltrail.skill.folder import files_of, folder_text, read_folder
 from tests.fault_server import FaultServer
 from tests.folder_project import (
     FILES,
+    LINE,
     MAKING,
     NAMED,
     RIGHT,
@@ -257,6 +258,43 @@ def test_references_are_made_and_removed_where_params_say_so_and_all_the_rest_fo
     assert "--- a/references/words.md" in diff
     told(capfd, "replay", "--version", "1", "-o", str(tmp_path / "v1"))
     assert read_folder(tmp_path / "v1") == best
+
+
+@pytest.mark.parametrize("mode", ["rewrite_from_suggestions", "full_rewrite_minibatch"])
+def test_a_whole_new_text_makes_and_removes_references_too_where_params_say_so(
+    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = {path: text for path, text in MADE.items() if not path.startswith("scripts/")}
+    says = Says(document=folder_text(written | {"references/words.md": ""}))
+    with FaultServer(say=says) as server:
+        write_project(tmp_path, server.url, **TRAIN, update_mode=mode)
+        run_stages(tmp_path, monkeypatch)
+    built = data_of(tmp_path, "candidate.built")[0]
+    assert ([r["status"] for r in built["results"]], built["faults"]) == (["applied"], [])
+    assert built["references"] == "train"
+    assert data_of(tmp_path, "gate.judged")[0]["verdict"] == "accepted"
+    assert files_of((tmp_path / "skills/best_skill.md").read_text("utf-8")) == MADE
+    assert [str(fault) for fault in verified(tmp_path).faults] == []
+    told = [prompt for prompt in says.prompts if "makes that file" in prompt]
+    assert told
+    assert all("behind whose line no text stands" in prompt for prompt in told)
+
+
+def test_a_rival_that_proposes_edits_keeps_the_same_rules_of_files_and_scripts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = {"op": "replace", "file": "scripts/pence.py", "target": LINE, "content": WRONG}
+    skill = {"seed": "skills/seeds/prices", "references": "train", "scripts": True}
+    with FaultServer(say=Says(edits=(*MAKING, script))) as server:
+        methods = {"gepa": {"minibatch": 3, "merges": 0}}
+        write_project(tmp_path, server.url, skill=skill, method="gepa", methods=methods)
+        run_stages(tmp_path, monkeypatch)
+    built = data_of(tmp_path, "candidate.built")[0]
+    assert [r["detail"].split(":")[0] for r in built["results"]] == ["", "", "", "failed_test"]
+    assert (built["references"], built["scripts"]) == ("train", "train")
+    assert [one["passed"] for one in built["script_tests"]] == [False]
+    assert files_of((tmp_path / "skills/best_skill.md").read_text("utf-8")) == MADE
+    assert [str(fault) for fault in verified(tmp_path).faults] == []
 
 
 def test_adopt_writes_the_new_file_and_removes_the_one_that_went_after_showing_both(

@@ -15,7 +15,7 @@ from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State
-from skilltrail.method.update import record_candidate, with_frontmatter
+from skilltrail.method.update import record_candidate, with_params
 from skilltrail.optimizers.protocol import EpochView, StepRecord
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.rewrite import TAG as REWRITE
@@ -48,7 +48,7 @@ async def compact(run: Run, state: State, view: EpochView) -> State:
         )
     )
     build = partial(rewrite, state.skill, answer.value, edit.id)
-    candidate, decided = await with_frontmatter(run, build)
+    candidate, decided = await with_params(run, build)
     built = record_candidate(
         run,
         state,

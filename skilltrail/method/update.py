@@ -82,13 +82,14 @@ async def make_candidate(
     Args:
         merged: the patch that `edits` were selected from; None when only notes are new.
     """
-    mode, reply, rule, makes = view.update_mode, None, REWRITE, False
+    mode, reply, rule = view.update_mode, None, REWRITE
+    makes = run.params.skill.makes_references
     build: Build = partial(apply_edits, state.skill, ())
     if mode == "patch":
-        makes = makes_references(run, state.skill, edits)
         build, rule = partial(apply_edits, state.skill, edits, references=makes), APPLY
     elif mode == "full_rewrite_minibatch" and edits:
-        build = partial(rewrite, state.skill, edits[0].content, edits[0].id)
+        one = edits[0]
+        build = partial(rewrite, state.skill, one.content, one.id, references=makes)
     elif mode == "rewrite_from_suggestions" and edits:
         answer = await run.optimizer.rewrite(view, edits)
         for rejected in answer.rejected:
@@ -97,11 +98,11 @@ async def make_candidate(
         if answer.value is not None:
             # The text first stands in the event that follows, so that event names the edit.
             own = f"{run.history.next_seq}.0"
-            build = partial(rewrite, state.skill, answer.value, own)
-    candidate, more = await with_frontmatter(run, build)
+            build = partial(rewrite, state.skill, answer.value, own, references=makes)
+    candidate, more = await with_params(run, build)
     if mode == "patch":
-        candidate, tested = await with_scripts(run, candidate, edits, references=makes)
-        more |= tested | ({"references": "train"} if makes else {})
+        candidate, tested = await with_scripts(run, candidate, edits)
+        more |= tested
     if notes is not None:
         candidate = await built(partial(_noted, candidate, notes), next_one(run))
     return record_candidate(
@@ -118,16 +119,8 @@ async def make_candidate(
     )
 
 
-def makes_references(run: Run, skill: str, edits: Sequence[Edit]) -> bool:
-    """Return whether `skill.references` lets these edits do what they else could not."""
-    if not run.params.skill.makes_references:
-        return False
-    apply = partial(apply_edits, skill, edits, frozen=run.params.skill.frozen)
-    return apply(references=True) != apply(references=False)
-
-
 async def with_scripts(
-    run: Run, candidate: Candidate, edits: Sequence[Edit], *, references: bool = False
+    run: Run, candidate: Candidate, edits: Sequence[Edit]
 ) -> tuple[Candidate, dict[str, Any]]:
     """Return the candidate as `skill.scripts` has it, and what the event says of scripts.
 
@@ -136,8 +129,14 @@ async def with_scripts(
     """
     if not run.params.skill.scripts or not any(is_script(edit.file) for edit in edits):
         return candidate, {}
-    frozen = run.params.skill.frozen
-    apply = partial(apply_edits, candidate.parent, edits, frozen=frozen, references=references)
+    skill = run.params.skill
+    apply = partial(
+        apply_edits,
+        candidate.parent,
+        edits,
+        frozen=skill.frozen,
+        references=skill.makes_references,
+    )
     candidate = await built(partial(apply, scripts=None), next_one(run))
     files, rows = files_of(candidate.text), []
     for test in wanted_tests(candidate):
@@ -155,15 +154,16 @@ async def with_scripts(
     return candidate, {"scripts": "train"} | ({"script_tests": rows} if rows else {})
 
 
-async def with_frontmatter(run: Run, build: Build) -> tuple[Candidate, dict[str, Any]]:
-    """Return the candidate as `skill.frontmatter` has it, and the event's field of that param
-    where it decided."""
+async def with_params(run: Run, build: Build) -> tuple[Candidate, dict[str, Any]]:
+    """Return the candidate as `skill.frontmatter` has it, and the event's fields of that param
+    and of `skill.references`, each where it decided."""
     setting = run.params.skill.frontmatter
     frozen = await built(partial(build, frozen=True), next_one(run))
     candidate = frozen
     if setting != "frozen":
         candidate = await built(partial(build, frozen=False), next_one(run))
-    return candidate, {"frontmatter": setting} if frozen.held else {}
+    more = {"frontmatter": setting} if frozen.held else {}
+    return candidate, more | ({"references": "train"} if candidate.freed else {})
 
 
 def next_one(run: Run) -> str:

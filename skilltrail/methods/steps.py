@@ -22,7 +22,7 @@ from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
-from skilltrail.method.update import Build, Built, record_candidate, with_frontmatter
+from skilltrail.method.update import Build, Built, record_candidate, with_params, with_scripts
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
@@ -102,12 +102,15 @@ async def select_all(
 ) -> Tried:
     """Select a recorded patch as a whole, and record the candidate it makes of `parent`."""
     record_selection(run, step, patch)
-    make: Build = partial(apply_edits, parent, patch.edits)
+    makes = run.params.skill.makes_references
+    make: Build = partial(apply_edits, parent, patch.edits, references=makes)
     told = {"rule": APPLY}
     if patch.edits and patch.edits[0].op == "rewrite":
         one = patch.edits[0]
-        make, told = partial(rewrite, parent, one.content, one.id), WHOLE
-    candidate, decided = await with_frontmatter(run, make)
+        make = partial(rewrite, parent, one.content, one.id, references=makes)
+        told = WHOLE
+    candidate, decided = await with_params(run, make)
+    candidate, tested = await with_scripts(run, candidate, patch.edits)
     built = record_candidate(
         run,
         state,
@@ -116,7 +119,7 @@ async def select_all(
         step=step.step,
         **told,
         patch=patch.id,
-        more=decided,
+        more=decided | tested,
     )
     first = first_record(step, proposed)
     record = with_candidate(first, patch, patch.edits, candidate.results)

@@ -32,7 +32,7 @@ from skilltrail.method.loop import end_step, first_record, with_candidate
 from skilltrail.method.reflect import record_patch
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step, plan_epoch
-from skilltrail.method.update import Build, Built, record_candidate, with_frontmatter
+from skilltrail.method.update import Build, Built, record_candidate, with_params
 from skilltrail.methods.minibatch import roll_out
 from skilltrail.methods.steps import Member, choose_parents, record_selection
 from skilltrail.methods.whole import heard, question
@@ -144,8 +144,9 @@ async def rewritten(
     parent, text = state.skill, answer.value
     build: Build = partial(apply_edits, parent, ())
     if text is not None:
-        build = partial(rewrite, parent, text, own)
-    candidate, decided = await with_frontmatter(run, build)
+        makes = run.params.skill.makes_references
+        build = partial(rewrite, parent, text, own, references=makes)
+    candidate, decided = await with_params(run, build)
     return record_candidate(
         run,
         state,

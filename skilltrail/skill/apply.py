@@ -64,9 +64,8 @@ def apply_edits(
     that these edits may write (`write_region`); without any other applied edit the text
     outside that region stays byte for byte. When nothing applies the text is the parent's.
     `frozen`: no edit may change the frontmatter, or make one. `scripts`: why no edit may
-    change a script of a skill folder; None = it may. `references`: an edit may name a new
-    file, `references/NAME.md`, and one that edits leave without text is removed, where no
-    other file still names it.
+    change a script of a skill folder; None = it may. `references`: an edit may make a file
+    `references/NAME.md`, and one without text goes, where no other file still names it.
 
     Each file of a folder is edited by itself; a script whose syntax an edit breaks stays.
 
@@ -84,6 +83,7 @@ def apply_edits(
         return _apply(parse(parent), by_file.get(MAIN, []), owner, frozen=frozen)
     results: dict[str, EditResult] = {}
     made: dict[str, Candidate] = {}
+    freed = references and not by_file.keys() <= texts.keys()
     for path, named in by_file.items():
         refusal = refusal_of(path, texts, scripts, references=references)
         if refusal is not None:
@@ -95,10 +95,10 @@ def apply_edits(
         if fault is None and (one.changed or path in texts):
             made[path] = one
         results |= {r.edit: without_script(r, fault) for r in one.results}
-    if references:
-        results |= keep_named(texts, made)
+    kept = keep_named(texts, made) if references else {}
     emptied = {path for path in made if references and is_emptied(path, made[path])}
-    return joined(parent, made, [results[name] for name in names], emptied)
+    candidate = joined(parent, made, [(results | kept)[name] for name in names], emptied)
+    return replace(candidate, freed=bool(freed or kept or emptied))
 
 
 def _apply(

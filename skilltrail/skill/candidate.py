@@ -54,6 +54,7 @@ class Candidate:
         owned: names of the regions that were written by their owner.
         held: True where a frozen frontmatter made a difference: an edit was refused for its
             sake, or a text's own was left out.
+        freed: True where leave to make and remove references made a difference.
     """
 
     parent: str
@@ -64,6 +65,7 @@ class Candidate:
     removed: int
     owned: frozenset[str] = frozenset()
     held: bool = False
+    freed: bool = False
 
     @property
     def changed(self) -> bool:
@@ -118,6 +120,7 @@ def composed(first: Candidate, second: Candidate) -> Candidate:
         first.removed + second.removed,
         first.owned | second.owned,
         first.held or second.held,
+        first.freed or second.freed,
     )
 
 

@@ -7,12 +7,22 @@ stay the same keep their origin by line alignment (`candidate.align`), moved one
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
-from skilltrail.skill.candidate import Candidate, Source, align, build, joined, moved
+from skilltrail.skill.candidate import Candidate, Source, Splice, align, build, joined, moved
 from skilltrail.skill.document import Document, marker, parse, raw_lines
 from skilltrail.skill.edit import EditResult, EditStatus, text_lines
-from skilltrail.skill.folder import MAIN, files_of, is_markdown, is_script
+from skilltrail.skill.folder import (
+    files_of,
+    is_mark,
+    is_markdown,
+    is_reference,
+    is_script,
+    new_file_fault,
+)
+from skilltrail.skill.folder_edits import is_emptied, keep_named
 from skilltrail.skill.markdown import is_blank
 
 TAG = "rewrite/1"
@@ -21,35 +31,79 @@ TAG = "rewrite/1"
 _Line = tuple[str, int | None]
 
 
-def rewrite(parent: str, text: str, edit: str, *, frozen: bool = False) -> Candidate:
+def rewrite(
+    parent: str, text: str, edit: str, *, frozen: bool = False, references: bool = False
+) -> Candidate:
     """Return the candidate that the whole new `text` makes of `parent`; `edit` is its id.
 
     Of a folder each file that the text holds is rewritten by itself; one that it leaves out
     stays, and so does every script (scripts change by edits alone). A file that the folder
-    does not have makes it `invalid`.
+    does not have makes it `invalid`. `references`: it may be a new one, `references/NAME.md`,
+    and one that stands there without text is removed, where no other file names it.
     `frozen`: the parent's frontmatter, or that there is none, stays whatever the text says.
     The one result is `applied`, `noop` (the same text), `protected` (a region that the parent
-    does not have) or `invalid` (no text, or marker lines without a partner).
+    does not have, a file that is named) or `invalid` (no text, or marker lines without a
+    partner).
     """
     files = files_of(parent)
-    texts = files_of("\n".join(text_lines(text)) + "\n")
-    strange = [path for path in texts if path not in files]
-    if strange:
-        detail = f"no_file: files of the skill: {', '.join(files)}"
-        return build(parse(parent), (), [EditResult(edit, EditStatus.INVALID, detail=detail)])
-    if len(files) == 1:
+    texts = files_of("\n".join(_lines_of(text, apart=references)) + "\n")
+    new = [path for path in texts if path not in files]
+    fault = _new_fault(new, files, references=references)
+    if fault is not None:
+        result = EditResult(edit, EditStatus.INVALID, detail=fault)
+        return replace(build(parse(parent), (), [result]), freed=references)
+    if len(files) == len(texts) == 1:
         return _rewrite(parent, text, edit, frozen=frozen)
     made: dict[str, Candidate] = {}
-    for path, new in texts.items():
-        same = text_lines(new) == text_lines(files[path])  # a file that says the same stays
-        if not same and (path == MAIN or (is_markdown(path) and not is_script(path))):
-            made[path] = _rewrite(files[path], new, edit, frozen=frozen)
-    if not made:
-        result = EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")
-        return joined(parent, made, [result])
-    worst = min((one.results[0] for one in made.values()), key=_rank)
+    for path, told in texts.items():
+        before = files.get(path, "")
+        same = text_lines(told) == text_lines(before)  # a file that says the same stays
+        blank = references and is_reference(path) and not told.strip()
+        if same or (blank and not before.strip()) or is_script(path) or not is_markdown(path):
+            continue
+        made[path] = (
+            _emptied(before, edit) if blank else _rewrite(before, told, edit, frozen=frozen)
+        )
+    return _of_folder(parent, made, edit, new, references=references)
+
+
+def _of_folder(
+    parent: str, made: dict[str, Candidate], edit: str, new: Sequence[str], *, references: bool
+) -> Candidate:
+    """Return the candidate of a folder whose files were `made` anew, all of them or none."""
+    named = keep_named(files_of(parent), made) if references else {}
+    results = [*named.values(), *(one.results[0] for one in made.values())]
+    if not results:
+        results = [EditResult(edit, EditStatus.NOOP, detail="same: the text is the parent's")]
+    worst = min(results, key=_rank)
     kept = made if worst.status in (EditStatus.APPLIED, EditStatus.NOOP) else {}
-    return joined(parent, kept, [worst])
+    gone = {path for path in made if references and is_emptied(path, made[path])}
+    candidate = joined(parent, kept, [worst], gone & kept.keys())
+    return replace(candidate, freed=bool(new or named or gone))
+
+
+def _lines_of(text: str, *, apart: bool) -> list[str]:
+    """Return the lines of a text; `apart`: two that each begin a file get a blank one between
+    them, so that a file without text is one."""
+    lines = text_lines(text)
+    twice = {n for n, (a, b) in enumerate(pairwise(lines), 1) if is_mark(a) and is_mark(b)}
+    return [one for n, line in enumerate(lines)
+            for one in (("", line) if apart and n in twice else (line,))]  # fmt: skip
+
+
+def _new_fault(new: Sequence[str], files: Mapping[str, str], *, references: bool) -> str | None:
+    """Return why a text may not hold one of the files that are not there, None = it may."""
+    if new and not references:
+        return f"no_file: files of the skill: {', '.join(files)}"
+    faults = (new_file_fault(path, [*files, *new[:n]]) for n, path in enumerate(new))
+    return next((fault for fault in faults if fault is not None), None)
+
+
+def _emptied(before: str, edit: str) -> Candidate:
+    """Return the candidate that takes every line out of a file."""
+    document = parse(before)
+    splice = Splice(0, len(document.lines), (), edit)
+    return build(document, [splice], [EditResult(edit, EditStatus.APPLIED)])
 
 
 def _rank(result: EditResult) -> int:

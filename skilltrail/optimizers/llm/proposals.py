@@ -18,7 +18,7 @@ from skilltrail.optimizers.screen import Screen
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.document import parse
 from skilltrail.skill.edit import Edit, EditStatus
-from skilltrail.skill.folder import files_of, is_folder
+from skilltrail.skill.folder import files_of, is_folder, parts_of
 from skilltrail.skill.folder_edits import FROZEN
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.untrusted import Unusable, edit_from_untrusted
@@ -93,7 +93,9 @@ def sort_suggestions(parts: Sequence[Any], ground: ProposalContext) -> ParsedEdi
 
 def document_faults(text: str, ground: ProposalContext) -> list[str]:
     """Return what is wrong with a whole new document; [] = it can be a candidate."""
-    candidate = rewrite(ground.skill, text, "0", frozen=ground.frozen)
+    candidate = rewrite(
+        ground.skill, text, "0", frozen=ground.frozen, references=ground.references
+    )
     result = candidate.results[0]
     if result.status is EditStatus.NOOP:
         return []
@@ -107,8 +109,9 @@ def document_faults(text: str, ground: ProposalContext) -> list[str]:
         for section in document.sections
         if _EXAMPLES in section.title.casefold()
     ]
+    marks = {part.start - 1 for part in parts_of(candidate.text)[1:]}  # no part of any file
     for number, source in enumerate(candidate.sources):
-        if not isinstance(source, str):
+        if not isinstance(source, str) or number in marks:
             continue
         line = document.lines[number]
         is_example = any(number in lines for lines in shown)

@@ -23,7 +23,7 @@ from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.candidate import Candidate, build, composed
 from skilltrail.skill.document import parse, raw_lines
 from skilltrail.skill.edit import Edit, EditResult, EditStatus
-from skilltrail.skill.folder import files_of, is_folder
+from skilltrail.skill.folder import files_of, folder_text, is_folder, is_reference
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
@@ -113,15 +113,16 @@ def _again(event: Event, parent: str, patches: Sequence[Event]) -> Candidate:
         return _rewritten(event, said, parent, regions)
     if said.mode in WHOLE and plain:
         one = plain[0]
-        whole = rewrite(parent, one.content, one.id, frozen=_frozen(said))
+        whole = rewrite(
+            parent, one.content, one.id, frozen=_frozen(said), references=_makes(said)
+        )
         return _with_regions(whole, regions)
     return _with_regions(_applied(said, parent, plain), regions)
 
 
 def _applied(said: types.CandidateBuilt, parent: str, edits: Sequence[Edit]) -> Candidate:
     """Return the candidate of edits; those of scripts as the runs of their tests had it."""
-    references = said.references == "train"
-    apply = partial(apply_edits, parent, edits, frozen=_frozen(said), references=references)
+    apply = partial(apply_edits, parent, edits, frozen=_frozen(said), references=_makes(said))
     if said.scripts != "train":
         return apply()
     candidate = apply(scripts=None)
@@ -139,9 +140,8 @@ def _check_tests(event: Event, state: RunState) -> Iterator[Fault]:
     known, said = _edits_of(tuple(state.patches.values())), event.read(types.CandidateBuilt)
     edits = [known[result.edit] for result in said.results if result.edit in known]
     plain = [edit for edit in edits if edit.op != "write_region"]
-    references = said.references == "train"
     candidate = apply_edits(
-        state.parent, plain, frozen=_frozen(said), scripts=None, references=references
+        state.parent, plain, frozen=_frozen(said), scripts=None, references=_makes(said)
     )
     files = files_of(candidate.text)
     right = [(test, test_key(files, test)) for test in wanted_tests(candidate)]
@@ -161,6 +161,11 @@ def _edits_of(patches: Sequence[Event]) -> dict[str, Edit]:
 def _frozen(said: types.CandidateBuilt) -> bool:
     """Return whether a frozen frontmatter decided; where nothing says so it made no odds."""
     return said.frontmatter == "frozen"
+
+
+def _makes(said: types.CandidateBuilt) -> bool:
+    """Return whether leave to make and remove references decided."""
+    return said.references == "train"
 
 
 def _with_regions(candidate: Candidate, regions: list[Edit]) -> Candidate:
@@ -185,12 +190,19 @@ def _rewritten(
     texts = [] if said.text is None else [said.text]
     for edit in regions:
         texts = [one for text in texts for one in _without(text, edit.target, skill)]
-    found = [
-        _with_regions(rewrite(skill, text, own.edit, frozen=_frozen(said)), regions)
-        for text in texts
-    ]
+    if _makes(said):
+        texts = [_with_removed(text, skill) for text in texts]
+    whole = partial(rewrite, skill, frozen=_frozen(said), references=_makes(said))
+    found = [_with_regions(whole(text, own.edit), regions) for text in texts]
     same = (one for one in found if not any(differing(event, _recorded(one))))
     return next(same, found[0])
+
+
+def _with_removed(text: str, parent: str) -> str:
+    """Return the text with the files that it removed, each without text, as it was written."""
+    return folder_text(
+        dict.fromkeys(filter(is_reference, files_of(parent)), "") | files_of(text)
+    )
 
 
 def _without(text: str, region: str, parent: str) -> list[str]:

@@ -22,16 +22,21 @@ def with_folder(
     *,
     scripts: bool,
     references: bool = False,
+    whole: bool = False,
 ) -> str:
-    """Return the fenced text of a skill, that of a folder behind a table of its files."""
+    """Return the fenced text of a skill, that of a folder behind a table of its files.
+
+    `whole`: documents are written, where else edits are.
+    """
     if not (references or is_folder(skill)):
         return fenced_skill
     opened = [one.trajectory.extra.get("opened") for one in seen]
     rows = [_row(part, opened, scripts=scripts) for part in parts_of(skill)]
     table = "\n".join(["| file | tokens | may change | opened |", "|---|---|---|---|", *rows])
-    making = Prompts().text("_references" if references else "_no_references")
+    kind = "_whole" if whole else ""
+    making = Prompts().text(f"_references{kind}" if references else "_no_references")
     values = {"files": table, "making": making}
-    return f"{Prompts().text('_folder', values)}\n\n{fenced_skill}"
+    return f"{Prompts().text(f'_folder{kind}', values)}\n\n{fenced_skill}"
 
 
 def editable(skill: str, *, scripts: bool) -> list[str]:

@@ -43,7 +43,12 @@ def step_state(view: StepView, options: LlmOptions, stage: str) -> dict[str, str
         "size": size_of(view.skill, view.max_skill_tokens),
         **told,
         "skill": with_folder(
-            view.skill, told["skill"], seen, scripts=view.scripts, references=view.references
+            view.skill,
+            told["skill"],
+            seen,
+            scripts=view.scripts and view.update_mode == "patch",
+            references=view.references,
+            whole=view.update_mode != "patch",
         ),
     }
 
