@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,8 @@ _GRACE_S = 5.0  # for pipes to close after the kill
 _INODE_BYTES = 1200  # the kernel's, with a long name
 _SOCKET_BYTES = 10 * 2**20  # the most that Linux's defaults let one hold, both ways
 _HAS_PIDFD = hasattr(os, "pidfd_open")  # Linux
+_PR_SET_THP_DISABLE, _PR_GET_THP_DISABLE = 41, 42
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -67,16 +71,17 @@ async def run_process(
     reading, writing = (None, None) if channel_bytes is None else os.pipe()
     try:
         # Started from this very thread: bubblewrap dies with the thread that started it.
-        process = subprocess.Popen(
-            argv,
-            stdin=subprocess.DEVNULL if writing is None else writing,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=dict(env),
-            cwd=cwd,
-            pass_fds=tuple(pass_fds),
-            start_new_session=True,
-        )
+        with _small_pages():
+            process = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL if writing is None else writing,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(env),
+                cwd=cwd,
+                pass_fds=tuple(pass_fds),
+                start_new_session=True,
+            )
     except OSError as error:
         if reading is not None:
             os.close(reading)
@@ -89,6 +94,26 @@ async def run_process(
     channel = None if reading is None else os.fdopen(reading, "rb", buffering=0)
     watch = _until_over(process.pid, limits.memory_mb * 2**20, places, is_over)
     return await _followed(process, limits, watch, channel, channel_bytes or 0)
+
+
+@contextlib.contextmanager
+def _small_pages() -> Iterator[None]:
+    """Let what is started in the body have no huge pages.
+
+    Of a huge page that a process gives back but for a corner, the kernel keeps the whole, and
+    counts the corner as the process's. The setting is inherited over fork and exec.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)  # Linux
+    with _starting:
+        is_off = prctl is None or prctl(_PR_GET_THP_DISABLE, 0, 0, 0, 0) != 0
+        if is_off or prctl is None:
+            yield
+            return
+        prctl(_PR_SET_THP_DISABLE, 1, 0, 0, 0)
+        try:
+            yield
+        finally:
+            prctl(_PR_SET_THP_DISABLE, 0, 0, 0, 0)
 
 
 async def _followed(

@@ -2,7 +2,8 @@
 
 Without it code in a sandbox could make a user namespace of its own, mount a file system without
 a size limit there, and fill the memory of the host; or hold memory that no process of it shows:
-shared and anonymous, in System V objects, in sockets that wait to be accepted.
+shared and anonymous, in System V objects, in sockets that wait to be accepted, in access lists
+of files; or take the asynchronous reads of the whole machine.
 
 The filter is a classic BPF program over `struct seccomp_data` {int nr; u32 arch; u64 ip; u64
 args[6]}. Source: Linux `Documentation/userspace-api/seccomp_filter.rst`.
@@ -21,6 +22,7 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _X32 = 0x40000000
 _CLONE_NEWUSER = 0x10000000
 _FAMILIES = (1, 2, 10)  # unix, inet, inet6: those that a network namespace holds
+_PR_SET_THP_DISABLE = 41  # the job's huge pages stay off, see `process`
 _MAP_TYPE, _MAP_SHARED, _MAP_ANONYMOUS, _MAP_HUGETLB = 0x0F, 0x01, 0x20, 0x40000
 
 _NAMES = (
@@ -28,22 +30,25 @@ _NAMES = (
     "process_vm_readv", "process_vm_writev", "keyctl", "add_key", "request_key", "bpf",
     "perf_event_open", "userfaultfd", "io_uring_setup", "fsopen", "fsmount", "move_mount",
     "open_tree", "syslog", "memfd_create", "memfd_secret", "shmget", "msgget", "semget",
-    "mq_open", "vmsplice", "listen", "socket", "mmap", "clone", "clone3",
+    "mq_open", "vmsplice", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "io_setup",
+    "listen", "socket", "mmap", "clone", "prctl", "clone3",
 )  # fmt: skip
 # Machine -> (audit architecture, number of each call in `_NAMES`).
 _MACHINES = {
     "x86_64": (
         0xC000003E,
         (272, 308, 165, 166, 155, 161, 101, 310, 311, 250, 248, 249, 321, 298, 323, 425, 430,
-         432, 429, 428, 103, 319, 447, 29, 68, 64, 240, 278, 50, 41, 9, 56, 435),
+         432, 429, 428, 103, 319, 447, 29, 68, 64, 240, 278, 188, 189, 190, 463, 206,
+         50, 41, 9, 56, 157, 435),
     ),
     "aarch64": (
         0xC00000B7,
         (97, 268, 40, 39, 41, 51, 117, 270, 271, 219, 217, 218, 280, 241, 282, 425, 430,
-         432, 429, 428, 116, 279, 447, 194, 186, 190, 180, 75, 201, 198, 222, 220, 435),
+         432, 429, 428, 116, 279, 447, 194, 186, 190, 180, 75, 5, 6, 7, 463, 0,
+         201, 198, 222, 220, 167, 435),
     ),
 }  # fmt: skip
-_BY_ARGUMENT = ("socket", "mmap", "clone", "clone3")
+_BY_ARGUMENT = ("socket", "mmap", "clone", "prctl", "clone3")
 
 
 def program(machine: str | None = None, *, is_program: bool = False) -> bytes:
@@ -88,6 +93,8 @@ def program(machine: str | None = None, *, is_program: bool = False) -> bytes:
         _refuse(errno.EPERM),
     ]
     lines += _case(calls["clone"], 0, is_user_namespace)
+    huge_pages = [_line(_JEQ, _PR_SET_THP_DISABLE, 0, 1), _refuse(errno.EPERM)]
+    lines += _case(calls["prctl"], 0, huge_pages)
     lines += _case(calls["socket"], 0, [*families, _refuse(errno.EAFNOSUPPORT)])
     lines += _case(calls["mmap"], 3, is_shared_memory)
     return b"".join([*lines, _line(_RETURN, _ALLOW)])

@@ -76,6 +76,79 @@ for n in range(200_000):
     for a in range(8): os.setxattr(name, f'user.{a}', b'x' * 8000)
     got = n * 64 // 1000
 """,
+    "access_lists": """
+entries = [(1, -1), *[(2, os.getuid())] * 8000, (4, -1), (16, -1), (32, -1)]
+one = struct.pack('<I', 2)
+one += b''.join(struct.pack('<HHI', tag, 7, id & 0xffffffff) for tag, id in entries)
+for n in range(20_000):
+    os.mkdir(f'/tmp/{n}')
+    for kind in ('access', 'default'):
+        os.setxattr(f'/tmp/{n}', f'system.posix_acl_{kind}', one); got += 0.0625
+""",
+    "huge_pages_in_part": """
+libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+libc.prctl(41, 0, 0, 0, 0)
+def huge():
+    one = mmap.mmap(-1, 4 * MB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); one.madvise(14)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(one)); at += -at % (2 * MB)
+    ctypes.memset(at, 1, 2 * MB); libc.madvise(at + 4096, 2 * MB - 4096, 4)
+    return one
+def work():
+    kept.extend(huge() for _ in range(110))
+kept = []
+spread(work, 15)
+""",
+    "zero_copies": """
+def connected():
+    one = socket.socket(); one.bind(('127.0.0.1', 0)); one.connect(one.getsockname())
+    one.setsockopt(socket.SOL_SOCKET, 60, 1)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10 * MB); one.setblocking(False)
+    return one
+libc.send.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+kept = [connected() for _ in range(8)]
+for one in kept:
+    try:
+        while True: one.send(b'x' * 60000)
+    except BlockingIOError: pass
+    for n in range(400):
+        page = mmap.mmap(-1, 4 * MB, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS); page.madvise(14)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(page)); at += -at % (2 * MB)
+        ctypes.memset(at, 1, 2 * MB)
+        if libc.send(one.fileno(), at, 4096, 0x4000040) < 0: break
+        page.madvise(mmap.MADV_DONTNEED); got += 2
+""",
+    "spliced_files": """
+def work():
+    while True:
+        file = os.open(f'/box/{os.getpid()}', os.O_CREAT | os.O_RDWR | os.O_TRUNC)
+        os.write(file, b'x' * MB); os.lseek(file, 0, 0)
+        reading, writing = os.pipe(); kept.append((reading, writing))
+        try: fcntl.fcntl(writing, 1031, MB)
+        except OSError: pass
+        os.splice(file, writing, MB, flags=2); os.ftruncate(file, 0); os.close(file)
+kept = []
+spread(work)
+""",
+    "orphaned_sockets": """
+def work():
+    while True:
+        one, far = socket.socket(), socket.socket()
+        for end in (one, far): end.bind(('127.0.0.1', 0)); end.setblocking(False)
+        one.connect_ex(far.getsockname()); far.connect_ex(one.getsockname())
+        try:
+            while True: one.send(b'x' * 60000)
+        except OSError: pass
+        one.close(); kept.append(far)
+kept = []
+spread(work)
+""",
+    "queued_signals": """
+import signal
+signal.pthread_sigmask(signal.SIG_BLOCK, range(34, 64))
+while libc.sigqueue(os.getpid(), 40, None) == 0: got += 160 / MB
+timer = ctypes.c_void_p()
+while libc.timer_create(0, None, ctypes.byref(timer)) == 0: got += 400 / MB
+""",
     "unlinked_files": """
 files = []
 for place in ('/tmp', '/box', '/dev/shm'):
@@ -241,6 +314,13 @@ GETTING = {
     "perf": "out = libc.syscall(298, 0, 0, -1, -1, 0) >= 0",
     "io_uring": "out = libc.syscall(425, 8, ctypes.create_string_buffer(200)) >= 0",
     "userfaultfd": "out = libc.syscall(323, 1) >= 0",
+    "host_reads": "out = libc.syscall(206, 1000, ctypes.byref(ctypes.c_ulong(0))) == 0",
+    "huge_pages": "out = libc.prctl(41, 0, 0, 0, 0) == 0 or libc.prctl(42, 0, 0, 0, 0) != 1",
+    "access_list": """
+os.mkdir('/tmp/d')
+one = struct.pack('<I', 2) + b''.join(struct.pack('<HHI', t, 7, 2**32 - 1) for t in (1, 4, 32))
+os.setxattr('/tmp/d', 'system.posix_acl_default', one); out = True
+""",
     "x32_call": "out = libc.syscall(0x40000000 + 39) > 0",
     "kernel_log": "out = libc.klogctl(10, 0, 0) >= 0",
     "reboot": "out = libc.reboot(0) == 0",

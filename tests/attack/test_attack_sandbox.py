@@ -25,7 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 LIMIT_MB = 512
 BURST_MB = 400  # within a tenth of a second, and what others take meanwhile
 LIMITS = Limits(wall_s=30, memory_mb=LIMIT_MB, disk_mb=16)
-FAST = ("user_namespace", "mount", "vsock", "direct_urls", "proc", "passwd", "network")
+FAST = ("user_namespace", "mount", "vsock", "direct_urls", "proc", "passwd", "network",
+        "host_reads", "huge_pages", "access_list")  # fmt: skip
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"no bubblewrap: {why_not()}")
 
