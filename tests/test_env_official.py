@@ -28,7 +28,7 @@ from skilltrail.envs.spreadsheet.compare import from_json, same
 from skilltrail.envs.spreadsheet.judge import judge_case
 from skilltrail.envs.spreadsheet.reader import answer_cells
 from skilltrail.optimizers.protocol import Observation, StepView
-from skilltrail.optimizers.rules.lessons import read_lessons, sort_evidence
+from skilltrail.optimizers.rules.lessons import KnownItems, read_lessons, sort_evidence
 from skilltrail.optimizers.rules.memory import recall
 from skilltrail.optimizers.rules.moves import Desk, advise
 from tests.env_world import ROOT, env_of, record
@@ -204,8 +204,9 @@ def proposed(env: Environment, *items: Item) -> set[str]:
         epoch=1, step=1, seed=1, skill="# S\n\nBe brief.\n", budget=4,
         observations=tuple(observations), pool={o.item.id: o for o in observations}, history=(),
     )  # fmt: skip
-    lessons = read_lessons(view, env)
-    desk = Desk(view, env, lessons, sort_evidence(view, env, lessons), recall(()))
+    known = KnownItems(env)
+    lessons = read_lessons(view, known)
+    desk = Desk(view, known, lessons, sort_evidence(view, known, lessons), recall(()))
     return {edit.content.strip() for edits in advise(desk) for edit in edits}
 
 

@@ -137,6 +137,13 @@ def test_support_counts_the_failures_an_edit_stands_for() -> None:
     assert "1 more failures are like it" in edit.reason
 
 
+def test_an_edit_names_fifty_items_at_most_and_says_how_many_there_are() -> None:
+    view = view_of(*(seen(f"a{n}") for n in range(80)), budget=1)
+    (edit,) = selected(view)
+    assert len(edit.items) == edit.support == 50
+    assert "79 more failures are like it" in edit.reason
+
+
 def answering(one: Observation, answer: str) -> Observation:
     return replace(one, trajectory=Trajectory((), answer))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from skilltrail.core.canon import texts_in
+from skilltrail.core.item import Item
 from skilltrail.core.order import seeded_order
 from skilltrail.core.score import Score
 from skilltrail.envs.protocol import Environment
@@ -36,21 +37,42 @@ class Lessons:
     anchor: str | None
 
 
+class KnownItems:
+    """What an environment says of train items, asked once for each of them in a run."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        self._examples: dict[str, str | None] = {}
+        self._traits: dict[str, frozenset[str]] = {}
+
+    def example(self, item: Item) -> str | None:
+        """Return the item's worked example; None where it has none."""
+        if item.id not in self._examples:
+            self._examples[item.id] = self.env.example(item)
+        return self._examples[item.id]
+
+    def traits(self, item: Item) -> frozenset[str]:
+        if item.id not in self._traits:
+            self._traits[item.id] = self.env.traits(item)
+        return self._traits[item.id]
+
+
 def item_line(line: str) -> str:
     """Return a catalogue line as an item of a Markdown list."""
     return f"- {line}"
 
 
-def read_lessons(view: StepView, env: Environment) -> Lessons:
+def read_lessons(view: StepView, known: KnownItems) -> Lessons:
     """Return what `view.skill` teaches; examples are found among train items seen so far."""
     found: list[tuple[int, str, str]] = []
+    skill = f"\n{view.skill}\n"
     for id, observation in view.pool.items():
-        text = env.example(observation.item)
-        at = -1 if text is None else f"\n{view.skill}\n".find(f"\n{text}\n")
+        text = known.example(observation.item)
+        at = -1 if text is None else skill.find(f"\n{text}\n")
         if text is not None and at >= 0:
             found.append((at, id, text))
     found.sort()
-    taught = {item_line(line) for line in env.catalogue.all_lines}
+    taught = {item_line(line) for line in known.env.catalogue.all_lines}
     rows = view.skill.split("\n")
     lines = tuple(row for row in rows if row in taught)
     return Lessons(
@@ -130,8 +152,9 @@ def considered(view: StepView, lessons: Lessons) -> StepView:
     return replace(view, pool={id: one for id, one in view.pool.items() if id in kept})
 
 
-def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidence:
+def sort_evidence(view: StepView, known: KnownItems, lessons: Lessons) -> Evidence:
     """Return the failures and successes that `view` shows."""
+    catalogue = known.env.catalogue
     failed: dict[str, Observation] = {}
     passed: dict[str, Observation] = {}
     for id in [*(o.item.id for o in view.observations), *sorted(view.pool)]:
@@ -140,16 +163,16 @@ def sort_evidence(view: StepView, env: Environment, lessons: Lessons) -> Evidenc
             continue
         side = failed if is_failure(observation.score, view.success_threshold) else passed
         side.setdefault(id, observation)
-    known = {kind.name for kind in env.catalogue.types}
+    leaks = any(kind.name == LEAKED for kind in catalogue.types)
 
     def type_of(observation: Observation) -> str:
-        if LEAKED in known and is_leaked(observation, lessons, view):
+        if leaks and is_leaked(observation, lessons, view):
             return LEAKED
-        return env.catalogue.type_of(observation.score)
+        return catalogue.type_of(observation.score)
 
     return Evidence(
         failed=failed,
         passed=passed,
         types={id: type_of(o) for id, o in failed.items()},
-        traits={id: env.traits(view.pool[id].item) for id in sorted(view.pool)},
+        traits={id: known.traits(view.pool[id].item) for id in sorted(view.pool)},
     )

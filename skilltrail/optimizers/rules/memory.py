@@ -50,11 +50,15 @@ class Memory:
 
     def forbids(self, edits: Sequence[Edit]) -> bool:
         """Return whether exactly these edits lost on this document."""
-        return faces(edits) in self.lost
+        return faces(edits) in self._lost
 
     def times_tried(self, edit: Edit) -> int:
         """Return in how many lost sets the edit was."""
         return self._tries[face(edit)]
+
+    @cached_property
+    def _lost(self) -> frozenset[frozenset[Face]]:
+        return frozenset(self.lost)
 
     @cached_property
     def _tries(self) -> Counter[Face]:

@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from skilltrail.core.order import order_key
-from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.coverage import (
     SUCCESS_WEIGHT,
@@ -24,7 +24,7 @@ from skilltrail.optimizers.rules.coverage import (
     greedy_order,
     least_missed,
 )
-from skilltrail.optimizers.rules.lessons import Evidence, Lessons, item_line
+from skilltrail.optimizers.rules.lessons import Evidence, KnownItems, Lessons, item_line
 from skilltrail.optimizers.rules.memory import Memory
 from skilltrail.skill.edit import Edit
 
@@ -34,6 +34,8 @@ MAX_EXAMPLES = 20
 MAX_EXAMPLE_CHARS = 8000
 # A failure of an earlier batch may be one of an earlier document, and solved by now.
 STALE_WEIGHT = 0.5
+# How many of the items behind an edit it names; how many there are its reason says.
+MOST_NAMED = 50
 # How far down the order of need moves look.
 MOST_WANTED = 48
 
@@ -43,7 +45,7 @@ class Desk:
     """All that a move is made from."""
 
     view: StepView
-    env: Environment
+    known: KnownItems
     lessons: Lessons
     evidence: Evidence
     memory: Memory
@@ -58,7 +60,7 @@ class Desk:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Item id -> its worked example, of every item of the pool that has one."""
-        rendered = {id: self.env.example(o.item) for id, o in self.view.pool.items()}
+        rendered = {id: self.known.example(o.item) for id, o in self.view.pool.items()}
         return {id: text for id, text in rendered.items() if text is not None}
 
     @cached_property
@@ -159,7 +161,7 @@ def _new_lines(desk: Desk) -> Iterator[tuple[str, str, tuple[str, ...]]]:
     """Yield catalogue lines that are not in the document, why, and the items behind each."""
     for failure_type, ids in desk.evidence.items_by_type.items():
         failed = [desk.view.pool[id].item for id in ids]
-        for line, behind in desk.env.catalogue.lines(failure_type, failed).items():
+        for line, behind in desk.known.env.catalogue.lines(failure_type, failed).items():
             text = item_line(line)
             if text not in desk.lessons.lines:
                 reason = f"{len(behind)} failed as {failure_type!r}, which this line is against"
@@ -197,7 +199,7 @@ def _swapped(desk: Desk, coming: str, going: str) -> Edit:
 
 
 def _removed(desk: Desk, text: str, kind: str, what: str) -> Edit:
-    items = tuple(desk.evidence.passed)
+    items = tuple(islice(desk.evidence.passed, MOST_NAMED))
     return Edit("delete", text, kind=kind, reason=f"may this {what} be spared?", items=items)
 
 
@@ -205,10 +207,14 @@ def _why(desk: Desk, id: str) -> str:
     failure = desk.evidence.types.get(id)
     if failure is None:
         return "a solved item that is little like the examples so far"
-    return f"failed as {failure!r}; {len(_behind(desk, id)) - 1} more failures are like it"
+    return f"failed as {failure!r}; {len(_alike(desk, id))} more failures are like it"
 
 
 def _behind(desk: Desk, id: str) -> tuple[str, ...]:
-    """Return the train items an example stands for: itself, then failures most like it."""
+    """Return the train items an example stands for: itself, then failures like it."""
+    return (id, *_alike(desk, id)[: MOST_NAMED - 1])
+
+
+def _alike(desk: Desk, id: str) -> list[str]:
     others = [other for other in desk.evidence.failed if other != id]
-    return (id, *desk.covered.alike(id, others))
+    return desk.covered.alike(id, others)

@@ -15,6 +15,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.optimizers.rules.epochs import guidance, memory_text
+from skilltrail.optimizers.rules.lessons import KnownItems
 from skilltrail.optimizers.rules.memory import face, recall
 from skilltrail.optimizers.rules.plan import Plan, make_plan
 from skilltrail.optimizers.rules.writing import as_edit, written
@@ -38,13 +39,13 @@ class RulesOptimizer:
                 "this environment has no rule catalogue and no worked examples",
                 "Choose a prompted optimizer, or write its rules.yaml: docs/environments.md",
             )
-        self._env = env
+        self._env, self._known = env, KnownItems(env)
         self._planned: tuple[StepView, Plan] | None = None
 
     def _plan(self, view: StepView) -> Plan:
         """Return the plan of a step, which each verb of the step asks for."""
         if self._planned is None or self._planned[0] is not view:
-            self._planned = (view, make_plan(_of_main(view), self._env))
+            self._planned = (view, make_plan(_of_main(view), self._known))
         return self._planned[1]
 
     @property

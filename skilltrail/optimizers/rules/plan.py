@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.epochs import weights
-from skilltrail.optimizers.rules.lessons import considered, read_lessons, sort_evidence
+from skilltrail.optimizers.rules.lessons import KnownItems, considered, read_lessons, sort_evidence
 from skilltrail.optimizers.rules.memory import face, recall
 from skilltrail.optimizers.rules.moves import Desk, advise, drop, grow, swap
 from skilltrail.optimizers.rules.writing import in_mode
@@ -31,12 +30,12 @@ class Plan:
     types: dict[str, str]
 
 
-def make_plan(view: StepView, env: Environment) -> Plan:
+def make_plan(view: StepView, known: KnownItems) -> Plan:
     """Return the plan of one step; no edits when every move has lost or none exists."""
-    lessons = read_lessons(view, env)
+    lessons = read_lessons(view, known)
     view = considered(view, lessons)
-    evidence = sort_evidence(view, env, lessons)
-    desk = Desk(view, env, lessons, evidence, recall(view.history))
+    evidence = sort_evidence(view, known, lessons)
+    desk = Desk(view, known, lessons, evidence, recall(view.history))
     types = dict(evidence.types)
     if view.budget == 0:
         return Plan((), "the edit budget is 0", types)
