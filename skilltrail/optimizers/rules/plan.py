@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.rules.epochs import weights
-from skilltrail.optimizers.rules.lessons import KnownItems, considered, read_lessons, sort_evidence
+from skilltrail.optimizers.rules.lessons import (
+    KnownItems,
+    considered,
+    read_lessons,
+    sort_evidence,
+)
 from skilltrail.optimizers.rules.memory import face, recall
 from skilltrail.optimizers.rules.moves import Desk, advise, drop, grow, swap
 from skilltrail.optimizers.rules.writing import in_mode
