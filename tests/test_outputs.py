@@ -9,7 +9,7 @@ import pytest
 from skilltrail.core.errors import SkillError
 from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
 from skilltrail.runtime.outputs import keep_hand_edits
-from skilltrail.runtime.reference import compare_with_head
+from skilltrail.runtime.reference import Reproduction, compare_with_head
 from skilltrail.store.place import Place
 
 TEXT = "# Skill\n\n- be brief\n"
@@ -115,7 +115,7 @@ def test_a_difference_names_the_event_it_starts_at(tmp_path: Path) -> None:
     write(tmp_path / EVENTS, "one\nother\n")
     found = compare_with_head(tmp_path)
     assert found.same is False
-    assert "from event 2 on" in found.told
+    assert "from event 2 on" in str(found.told)
 
 
 def test_what_nothing_reads_is_no_difference(tmp_path: Path) -> None:
@@ -139,13 +139,13 @@ def test_a_file_that_is_read_and_differs_is_named(tmp_path: Path, name: str) -> 
 def test_params_that_differ_are_named_with_both_values(tmp_path: Path) -> None:
     reference(tmp_path)
     write(tmp_path / "params.yaml", "seed: 1\nlr: 8\n")
-    assert "lr is 8, 4 at HEAD" in compare_with_head(tmp_path).told
+    assert "lr is 8, 4 at HEAD" in str(compare_with_head(tmp_path).told)
 
 
 def test_a_log_of_other_items_is_called_another_run(tmp_path: Path) -> None:
     reference(tmp_path)
     write(tmp_path / EVENTS, "other\ntwo\n")
-    assert "is not the committed reference run" in compare_with_head(tmp_path).told
+    assert "is not the committed reference run" in str(compare_with_head(tmp_path).told)
 
 
 @pytest.mark.parametrize(
@@ -172,9 +172,21 @@ def test_params_are_compared_by_their_values(tmp_path: Path) -> None:
     assert compare_with_head(tmp_path).same is True
 
 
-def test_without_git_or_reference_run_nothing_is_compared(tmp_path: Path) -> None:
-    assert compare_with_head(tmp_path).same is None
+def test_without_git_nothing_is_compared(tmp_path: Path) -> None:
+    assert "no git checkout" in str(compare_with_head(tmp_path).told)
+
+
+def test_a_new_workspace_hears_nothing_of_a_run_at_head(tmp_path: Path) -> None:
     write(tmp_path / "params.yaml", "seed: 1\n")
     commit_all(tmp_path)
-    found = compare_with_head(tmp_path)
-    assert (found.same, "no reference run" in found.told) == (None, True)
+    for path in (EVENTS, BEST_SKILL, METRICS):
+        write(tmp_path / path, TEXT)
+    assert compare_with_head(tmp_path) == Reproduction(None, None)
+
+
+def test_of_a_run_committed_in_part_the_missing_file_is_named(tmp_path: Path) -> None:
+    reference(tmp_path)
+    git(tmp_path, "rm", "--quiet", "--cached", METRICS.as_posix())
+    git(tmp_path, "commit", "--quiet", "-m", "less")
+    told = compare_with_head(tmp_path).told
+    assert told == f"not compared with the reference run: HEAD has no {METRICS.as_posix()}"

@@ -141,13 +141,43 @@ def test_the_time_spent_on_what_is_reused_does_not_slow_the_pace(
             clock.now = second
             meter.reused("target", TOKENS)
             shown.rollout()
-        clock.now = 10.0
-        meter.made("target", TOKENS, 0.0)
-        shown.rollout()
+        for second in range(10, 21):
+            clock.now = float(second)
+            meter.made("target", TOKENS, 0.0)
+            shown.rollout()
     assert (
-        "3 of at most 40 rollouts, 1 made (1.0/s), 2 reused, cost $0.00, at most 0:37 left"
+        "13 of at most 40 rollouts, 11 made (1.0/s), 2 reused, cost $0.00, at most 0:27 left"
         in (capsys.readouterr().err)
     )
+
+
+def test_no_time_left_is_told_before_the_pace_means_something(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A model takes 20 s to load and answers twice a second; four hours are never told."""
+    clock, file = Clock(), tmp_path / "progress.json"
+    kept = []
+    with Meter(Place(tmp_path, tmp_path), "train") as meter, Progress("train", clock) as shown:
+        shown.read(meter)
+        shown.keep_in(file)
+        shown.expect(720)
+        for number in range(100):
+            clock.now = 20.0 + number / 2
+            meter.made("target", TOKENS, 0.0)
+            shown.rollout()
+            kept.append(json.loads(file.read_text("utf-8"))["left_s"])
+    told = [line for line in capsys.readouterr().err.splitlines() if "at most" in line]
+    assert "left" not in told[0]
+    assert told[-1].endswith("at most 7:54 left")
+    assert kept[0] is None
+    shown_s = [left_s for left_s in kept if left_s is not None]
+    assert max(shown_s) < 2 * 720 / 2 * 1.05, "never much more than twice what it takes"
+
+
+def test_a_first_rollout_is_no_pace_however_fast_it_was() -> None:
+    assert "left" not in format_pace(counts(made=4), 100, 60.0)
+    assert format_pace(counts(made=5), 100, 60.0).endswith("at most 20:00 left")
+    assert "left" not in format_pace(counts(made=5), 100, 60.0, 31.0)
 
 
 def test_a_run_that_only_reuses_ends_with_no_word_of_cost(
@@ -174,8 +204,8 @@ from skilltrail.store.usage import Meter
 here = Path(sys.argv[1])
 with Progress("train") as shown, Meter(Place(here, here), "train") as meter:
     shown.read(meter)
-    shown.expect(4)
-    for _ in range(4):
+    shown.expect(8)
+    for _ in range(8):
         time.sleep(0.06)
         meter.made("target", {"input": 1, "output": 1}, None)
         shown.rollout()
@@ -205,10 +235,10 @@ def test_a_terminal_gets_one_live_line_and_colours_unless_it_wants_none(
         seen += part
     os.close(ours)
     assert process.wait() == 0
-    assert b"4/4" in seen
+    assert b"8/8" in seen
     assert b"cost unknown" in seen
     assert b"at most 0:0" in seen
-    assert seen.rstrip().endswith(b"train: 4 calls made, 0 reused, cost unknown")
+    assert seen.rstrip().endswith(b"train: 8 calls made, 0 reused, cost unknown")
     assert (b"\x1b[3" in seen or b"\x1b[38" in seen) is colours
 
 
@@ -244,9 +274,9 @@ def test_the_live_page_reads_the_same_from_a_file_that_ends_with_the_work(
         shown.keep_in(file)
         shown.expect(8)
         assert json.loads(file.read_text("utf-8")) == {"done": 0, "total": 8, "left_s": None}
-        for second in range(1, 5):
+        for second in range(1, 7):
             clock.now = float(second)
             meter.made("target", TOKENS, 0.0)
             shown.rollout()
-        assert json.loads(file.read_text("utf-8")) == {"done": 4, "total": 8, "left_s": 4.0}
+        assert json.loads(file.read_text("utf-8")) == {"done": 6, "total": 8, "left_s": 2.0}
     assert not file.exists()

@@ -29,6 +29,7 @@ from skilltrail.store.usage import Meter, Tally
 Expect = Callable[[int], None]
 EVERY_S = 10.0  # how often a line is written when this is not a terminal
 KEPT_EVERY_S = 0.5
+PACE_OF = 5  # rollouts that it takes before their pace means something
 FILE = "progress.json"  # beside a run's live log
 
 
@@ -50,6 +51,7 @@ class Progress:
         self._meter: Meter | None = None
         self._clock = clock
         self._started = self._told = clock()
+        self._first_s: float | None = None  # from the start to the first rollout that was made
         self._live = console.is_terminal
         self._bar = Bar(
             TextColumn("{task.description}"),
@@ -113,6 +115,8 @@ class Progress:
         now = self._clock()
         if not any(tally.made for tally in self._counts().values()):
             self._started = now
+        elif self._first_s is None:
+            self._first_s = now - self._started
         self._bar.update(self._task, advance=1, total=self.total, pace=self._pace())
         if now - self._kept >= KEPT_EVERY_S:
             self._keep()
@@ -150,22 +154,29 @@ class Progress:
         if self._file is None:
             return
         self._kept = self._clock()
-        left_s = time_left(self._counts(), self._left(), self._kept - self._started)
+        left_s = time_left(self._counts(), self._left(), *self._times(self._kept))
         told = {"done": self.done, "total": self.total, "left_s": left_s}
         write_atomic(self._file, json.dumps(told) + "\n", synced=False)
 
     def _pace(self) -> str:
-        return format_pace(self._counts(), self._left(), self._clock() - self._started)
+        return format_pace(self._counts(), self._left(), *self._times(self._clock()))
+
+    def _times(self, now: float) -> tuple[float, float]:
+        """Return the seconds since the start, and how many of them the first rollout took."""
+        return now - self._started, self._first_s or 0.0
 
     def _counts(self) -> Mapping[str, Tally]:
         return {} if self._meter is None else self._meter.counts()
 
 
-def format_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> str:
+def format_pace(
+    counts: Mapping[str, Tally], left: int | None, elapsed_s: float, first_s: float = 0.0
+) -> str:
     """Return calls made and their rate, calls reused, cost and time left, in one line.
 
-    `left` is the number of rollouts still to come at most. The time left supposes that each is
-    made, at the pace so far; it is not told before the first rollout is.
+    `left` is the number of rollouts still to come at most, `first_s` how much of `elapsed_s`
+    went by before the first that was made. The time left supposes that each is made, at the
+    pace so far.
     """
     calls = sum(counts.values(), Tally())
     parts = [f"{calls.made} made", f"{calls.reused} reused"]
@@ -174,17 +185,22 @@ def format_pace(counts: Mapping[str, Tally], left: int | None, elapsed_s: float)
     if calls.made and elapsed_s > 0:
         parts[0] += f" ({calls.made / elapsed_s:.1f}/s)"
         parts.append(format_cost(counts))
-    left_s = time_left(counts, left, elapsed_s)
+    left_s = time_left(counts, left, elapsed_s, first_s)
     if left_s is not None:
         parts.append(f"at most {format_time(left_s)} left")
     return ", ".join(parts)
 
 
-def time_left(counts: Mapping[str, Tally], left: int | None, elapsed_s: float) -> float | None:
-    """Return the seconds that `left` rollouts take at the pace so far, None before the first
-    was made."""
+def time_left(
+    counts: Mapping[str, Tally], left: int | None, elapsed_s: float, first_s: float
+) -> float | None:
+    """Return the seconds that `left` rollouts take at the pace so far, None while that would
+    be a guess: before `PACE_OF` of them were made, and while most of the time was the wait for
+    the first, in which a model is loaded."""
     rollouts = counts["target"].made if "target" in counts else 0
-    return left * elapsed_s / rollouts if rollouts and left is not None else None
+    if left is None or rollouts < PACE_OF or elapsed_s < 2 * first_s:
+        return None
+    return left * elapsed_s / rollouts
 
 
 def format_cost(counts: Mapping[str, Tally]) -> str:

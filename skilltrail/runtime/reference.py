@@ -29,10 +29,11 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Reproduction:
-    """`same` is None when there is nothing to compare with; `told` says it in a sentence."""
+    """`same` is None where nothing was compared; `told` says it in a sentence, None where HEAD
+    carries no run at all: of a new workspace there is nothing to say."""
 
     same: bool | None
-    told: str
+    told: str | None
 
 
 def compare_with_head(workspace: Path) -> Reproduction:
@@ -42,8 +43,11 @@ def compare_with_head(workspace: Path) -> Reproduction:
         return Reproduction(None, "not compared with a reference run: this is no git checkout")
     paths = (EVENTS, BEST_SKILL, METRICS)
     committed = {path: found for path in paths if (found := _committed(git, path)) is not None}
+    if not committed:
+        return Reproduction(None, None)
     if len(committed) < len(paths):
-        return Reproduction(None, "not compared: HEAD carries no reference run")
+        lacking = " and ".join(path.as_posix() for path in paths if path not in committed)
+        return Reproduction(None, f"not compared with the reference run: HEAD has no {lacking}")
     try:
         others = list(_other_inputs(git, workspace))
     except (UsageError, UnicodeDecodeError) as error:

@@ -73,13 +73,12 @@ def summary(
         *paid_lines(told),
         f"early stopping skipped {saved['saved']} of {saved['of']} selection rollouts of "
         "rejected candidates",
-        told["reproduction"],
+        *opened_lines(told["openings"]),
+        *([] if told["reproduction"] is None else [told["reproduction"]]),
         f"look at {', '.join(places)}",
     ]
     if "test" not in scores:
         lines.insert(0, "the test split is sealed (evaluate.enabled: false)")
-    if told["openings"]["run"]:
-        lines.insert(-2, f"test split {Openings(**told['openings'])}")
     for line in lines:
         emit(line)
 
@@ -111,6 +110,11 @@ def unusable_lines(steps: list[int]) -> list[str]:
         f"every optimizer reply was invalid in {len(steps)} steps ({named}): "
         "`skilltrail log` says why"
     ]
+
+
+def opened_lines(found: dict[str, Any]) -> list[str]:
+    """Return the line of how often the test split was opened, none where it never was."""
+    return [f"test split {Openings(**found)}"] if found["run"] else []
 
 
 def paid_lines(told: dict[str, Any]) -> list[str]:
