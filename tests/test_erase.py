@@ -188,7 +188,7 @@ def test_verify_finds_no_fault_and_says_what_cannot_be_checked_any_more(
     assert anchored["state"] == "checked"
     assert (log["state"] == "checked") == (text == SECRET)
     rules = {row["rule"]: row for row in facts["rules"]}
-    assert "erased" in rules["training again"]["note"]
+    assert "erased" in rules["training replayed"]["note"]
     assert rules["rollouts"]["of"] > 0
     assert rules["rollouts"]["checked"] < rules["rollouts"]["of"]
     assert run(["verify", "--allow-absent", "facts", "--allow-absent", "log"]) == 0

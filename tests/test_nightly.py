@@ -106,7 +106,7 @@ def test_a_training_that_fails_says_where_and_proposes_nothing(
 ) -> None:
     live = workspace(tmp_path, "http://127.0.0.1:9", monkeypatch)
     assert run(["nightly", str(live), "-S", "data.split_dir=data/gone"]) == 1
-    assert "goes on where it stopped" in capfd.readouterr().err
+    assert "the same command resumes" in capfd.readouterr().err
     assert not (tmp_path / "reports/out/proposal").exists()
 
 

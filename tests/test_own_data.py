@@ -518,7 +518,7 @@ def test_the_split_stage_takes_what_init_wrote(
     write_csv(here / "prices.csv", priced(12))
     told(capfd, "--data", "prices.csv")
     assert run(["plan"]) == 0
-    assert "steps, nothing cached" in capfd.readouterr().out
+    assert "steps, as if nothing were cached" in capfd.readouterr().out
 
 
 def test_ones_own_skill_and_server_are_set(

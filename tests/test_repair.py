@@ -314,7 +314,7 @@ def test_dead_workspaces_and_the_note_of_a_dead_experiment_go(root: Path) -> Non
         write(root / f".dvc/tmp/exps/{name}/params.yaml", "lr: 8\n")
     write(root / ".dvc/tmp/exps/run/workspace/workspace.run", '{"git_ur')
     told = " ".join(found(root))
-    assert "2 workspace(s)" in told
+    assert "2 workspaces" in told
     assert "workspace.run torn" in told
     fixed(root)
     assert not list((root / ".dvc/tmp/exps").rglob("*.run"))
@@ -553,7 +553,7 @@ def test_objects_that_hold_nothing_go(root: Path) -> None:
     path = root / ".git/objects" / tree[:2] / tree[2:]
     path.chmod(0o644)
     path.write_bytes(b"")
-    assert any("1 object(s) of git" in one for one in found(root))
+    assert any("1 object of git" in one for one in found(root))
     fixed(root)
     assert not path.exists()
 

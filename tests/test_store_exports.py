@@ -217,7 +217,9 @@ def test_an_export_of_a_fact_that_is_not_there_leaves_the_old_one(
     keys = fill(store, range(3))
     export_shards(store, keys, tmp_path / "out")
     before = bytes_of(tmp_path / "out")
-    with pytest.raises(FaultError, match=f"1 facts are not in the store, first {key_of(99)}"):
+    with pytest.raises(
+        FaultError, match=f"1 recorded calls are not in the store, first {key_of(99)}"
+    ):
         export_shards(store, [*keys, key_of(99)], tmp_path / "out")
     assert bytes_of(tmp_path / "out") == before
     assert [path.name for path in tmp_path.iterdir()] == ["one", "out"]

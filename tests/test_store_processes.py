@@ -266,8 +266,8 @@ def test_when_the_disk_takes_no_more_the_error_is_clear_and_all_before_is_kept(
     tmp_path: Path,
 ) -> None:
     *numbers, last = ended(start("fill", tmp_path, 400_000))
-    assert last.startswith("error The fact store")
-    assert "Every fact stored before this is kept" in last
+    assert last.startswith("error The store")
+    assert "Every call recorded before this is kept" in last
     assert len(numbers) > 10
     with FactStore.open(tmp_path) as store:
         assert len(store.get_many(key_of("fill", number) for number in numbers)) == len(numbers)

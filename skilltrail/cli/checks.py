@@ -244,7 +244,11 @@ def state_checks(place: Place, busy: Sequence[Worker]) -> list[Check]:
     if busy:
         told = ", ".join(map(str, busy))
         return [
-            Check("experiments", OK, f"a run is on ({told}): what it writes is not checked")
+            Check(
+                "experiments",
+                OK,
+                f"a run is in progress ({told}): what it writes is not checked",
+            )
         ]
     found = findings(Case(place, Git.at_hand(place.root)))
     if not found:

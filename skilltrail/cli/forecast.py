@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from skilltrail.history.log.words import count
 from skilltrail.models.client.prices import price_of
 from skilltrail.models.registry import warning_of
 from skilltrail.params.fields import Params
@@ -174,7 +175,7 @@ def proposals_warning(calls: int, params: Params, size: Size) -> list[str]:
         return []
     most = 0 if calls < gate + batch + 1 else max(1, (calls - gate) // (batch + gate))
     return [
-        f"target.budget.calls: {calls} lets at most {most} candidate(s) of {all_steps} be "
-        f"judged; at least {least} are needed for one, "
+        f"target.budget.calls: {calls} lets at most {count(most, 'candidate')} of {all_steps} "
+        f"be judged; at least {least} are needed for one, "
         f"{gate + all_steps * (batch + gate)} for all"
     ]

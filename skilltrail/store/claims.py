@@ -157,7 +157,7 @@ class Claims:
 
     def _foreign(self, holder: Owner) -> SkilltrailError:
         return SkilltrailError(
-            f"A fact in {self._path} is claimed by another host",
+            f"A call in {self._path} is claimed by another host",
             f"{holder}, no result in {self._foreign_wait_s:g} s",
             f"If that run is over, free its claims: skilltrail store release {holder.host}",
         )

@@ -84,7 +84,7 @@ def has_tables(connection: sqlite3.Connection, path: Path) -> bool:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > VERSION:
         raise UsageError(
-            f"The fact store {path} has format {version}",
+            f"The store {path} has format {version}",
             f"this version reads up to {VERSION}",
             "Update Skilltrail",
         )
@@ -174,7 +174,7 @@ def _create(path: Path, busy_s: float) -> None:
         (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise SkilltrailError(
-                f"The fact store {path} needs a local disk",
+                f"The store {path} needs a local disk",
                 f"the file system only offers journal mode {mode!r}",
                 "Put the clone on a local disk",
             )

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 
-_KEPT = "Every fact stored before this is kept"
+_KEPT = "Every call recorded before this is kept"
 _ASIDE = (
-    "Move the file and its -wal and -shm companions aside and run again: exported facts are "
+    "Move the file and its -wal and -shm companions aside and run again: exported calls are "
     "read in from data/rollouts, the rest is made anew"
 )
 # (part of SQLite's message, what to do); https://www.sqlite.org/rescode.html
@@ -30,22 +30,22 @@ def explain(error: sqlite3.Error | OSError, path: Path) -> SkilltrailError:
     found = str(error)
     lowered = found.lower()
     if any(part in lowered for part in _DAMAGED):
-        return FaultError(f"The fact store {path} is damaged", found, _ASIDE)
+        return FaultError(f"The store {path} is damaged", found, _ASIDE)
     for part, remedy in _REMEDIES:
         if part in lowered:
-            return SkilltrailError(f"The fact store {path} cannot be used", found, remedy)
-    return SkilltrailError(f"The fact store {path} cannot be used", found, _KEPT)
+            return SkilltrailError(f"The store {path} cannot be used", found, remedy)
+    return SkilltrailError(f"The store {path} cannot be used", found, _KEPT)
 
 
 def damaged_value(key: str, path: Path, found: str) -> FaultError:
-    return FaultError(f"Fact {key} in {path} is damaged", found, _ASIDE)
+    return FaultError(f"Recorded call {key} in {path} is damaged", found, _ASIDE)
 
 
 def not_ours(path: Path, locked: Sequence[Path]) -> SkilltrailError:
     """Return the message about files of a store that are read-only."""
     names = " ".join(shlex.quote(str(file)) for file in locked)
     return SkilltrailError(
-        f"The fact store {path} cannot be written",
+        f"The store {path} cannot be written",
         f"read-only: {', '.join(file.name for file in locked)}",
         f"If it is yours to write: chmod u+w {names}",
     )

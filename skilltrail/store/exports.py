@@ -72,7 +72,7 @@ def export_shards(
     if absent:
         raise FaultError(
             f"Cannot export {folder.name}",
-            f"{len(absent)} facts are not in the store, first {absent[0]}",
+            f"{len(absent)} recorded calls are not in the store, first {absent[0]}",
             "Run the stage again",
         )
     draft = folder.with_name(f".{folder.name}.draft")
@@ -126,7 +126,7 @@ def read_shard(path: Path, data: bytes) -> list[Fact]:
             raise FaultError(
                 f"{path}, line {number} is damaged",
                 str(error),
-                "Restore the folder with `dvc checkout`, or delete it: facts in the store stay",
+                "Restore the folder with `dvc checkout`, or delete it: calls in the store stay",
             ) from error
     return facts
 

@@ -75,7 +75,7 @@ class FactReader:
             SkilltrailError: always.
         """
         raise SkilltrailError(
-            f"Keeping fact {key} in {self.path}",
+            f"Recording call {key} in {self.path}",
             "the store is open for reading only",
             "`dvc repro` makes what is missing",
         )
@@ -92,7 +92,7 @@ class FactReader:
         try:
             with self._reading:
                 if self._closed:
-                    raise SkilltrailError("The fact store is closed", str(self.path))
+                    raise SkilltrailError("The store is closed", str(self.path))
                 return self._reader.execute(sql, tuple(values)).fetchall()
         except sqlite3.Error as error:
             raise explain(error, self.path) from error

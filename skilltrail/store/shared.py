@@ -89,7 +89,7 @@ class SharedFacts:
                 self._ops.write("remote.away", found=found)
                 self._say(
                     f"warning: store.remote cannot be reached ({found}): "
-                    "going on with the facts that are here; a later run sends what is new"
+                    "continuing with the calls recorded here; a later run sends what is new"
                 )
 
     def _expect(self, keys: list[str]) -> None:

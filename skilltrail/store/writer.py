@@ -112,7 +112,7 @@ class Writer:
     def _put(self, job: _Job) -> None:
         with self._gate:
             if not self._open:
-                raise SkilltrailError("The fact store is closed", str(self._path))
+                raise SkilltrailError("The store is closed", str(self._path))
             self._jobs.put(job)
 
     def _run(self) -> None:
@@ -181,7 +181,7 @@ class Writer:
             while True:
                 job = self._jobs.get_nowait()
                 if job is not None:
-                    job.error = SkilltrailError("The fact store is closed")
+                    job.error = SkilltrailError("The store is closed")
                     rest.append(job)
         _give_out(rest)
 

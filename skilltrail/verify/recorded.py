@@ -91,7 +91,7 @@ class RecordedFacts:
         value = self.get(key)
         if value is None:
             self.lacks = True
-            raise UnseenRequest("verify", f"fact {key[:12]} is not recorded", "Run `dvc repro`")
+            raise UnseenRequest("verify", f"call {key[:12]} is not recorded", "Run `dvc repro`")
         return Made(value, reused=True)
 
     def sizes(self, keys: Iterable[str]) -> dict[str, int]:

@@ -12,6 +12,7 @@ from typing import Any
 from skilltrail.core.layout import BEST_SKILL, EVENTS, METRICS
 from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.words import count
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store.exports import shard_files
 from skilltrail.verify.chain import names_here
@@ -52,7 +53,7 @@ def kept_evaluations(evidence: Evidence) -> Check | None:
     checks = [report.check for report in evidence.kept]
     faults = tuple(fault for check in checks for fault in check.faults)
     done, of = sum(c.done for c in checks), sum(c.of for c in checks)
-    return Check(done, of, f"{len(checks)} logs", faults) if checks else None
+    return Check(done, of, count(len(checks), "log"), faults) if checks else None
 
 
 def best_skill(evidence: Evidence) -> Check:

@@ -965,7 +965,7 @@ UNCHECKED: dict[str, tuple[Forgery, str]] = {
         )
     },
     "an evaluation on request under another name": (
-        asked_under_another_name, "evaluation again"
+        asked_under_another_name, "evaluations replayed"
     ),
     "an evaluation that is a pipe": (
         file("reports/out/evaluation.jsonl", pipe), "evaluation log"
@@ -973,9 +973,9 @@ UNCHECKED: dict[str, tuple[Forgery, str]] = {
     "a lock that is a pipe": (
         lambda forger: (pipe(forger.folder / "dvc.lock"),
                         replace_text(forger.folder / "params.yaml", "lr: 2", "lr: 3")),
-        "training again",
+        "training replayed",
     ),
-    "an interval by an older rule": (older_tag, "evaluation again"),
+    "an interval by an older rule": (older_tag, "evaluations replayed"),
     "the run's ref is gone": (
         gone(f"{RUNS}main"), "commits of the run"
     ),

@@ -23,6 +23,8 @@ from skilltrail.report.notes import Noted
 from skilltrail.report.page import page as page_of
 from skilltrail.skill.edit import Edit
 
+# What passes is not told, and so not looked up.
+AXE = {"resultTypes": ["violations"]}
 WIDTHS = {"phone": 390, "tablet": 820, "wide": 1440}
 
 
@@ -139,16 +141,22 @@ def several(chromium_path: str, tmp_path_factory: pytest.TempPathFactory) -> Sev
 
 
 @pytest.fixture(scope="module")
-def browser(
-    chromium_path: str, project: Project, hostile: Project, restless: Project, several: Several
-) -> Iterator[Any]:
-    """A browser. While it lives, no `asyncio.run` works: hence projects are made first."""
+def bare_browser(chromium_path: str) -> Iterator[Any]:
+    """A browser. While it lives, no `asyncio.run` works."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
         opened = driver.chromium.launch(executable_path=chromium_path, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="module")
+def browser(
+    project: Project, hostile: Project, restless: Project, several: Several, request: Any
+) -> Any:
+    """A browser that is opened after the projects are made, which takes an `asyncio.run`."""
+    return request.getfixturevalue("bare_browser")
 
 
 @pytest.fixture

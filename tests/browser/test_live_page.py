@@ -210,7 +210,7 @@ def test_a_run_is_planned_started_followed_stopped_and_gone_on_with(
     target.wait_at(1)
     check(page)
     shown = page.inner_text("#checked")
-    assert "2 steps, nothing cached" in shown
+    assert "2 steps, as if nothing were cached" in shown
     assert "dvc exp run --set-param lr=3" in shown
     page.click("#checked button")
     assert target.held.wait(SOON_S)

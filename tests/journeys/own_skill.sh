@@ -3,7 +3,7 @@ git init --quiet --initial-branch=main
 skilltrail init --data prices.csv --skill SKILL.md --target "openai:m@$SERVER"
 #> skill        skills/seeds/prices.md
 skilltrail plan
-#> steps, nothing cached
+#> steps, as if nothing were cached
 dvc repro
 skilltrail diff seed best
 #> +- Give the price with its currency

@@ -17,6 +17,7 @@ from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.files import write_atomic
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
 from skilltrail.history.git.repository import Git
+from skilltrail.history.log.words import count
 
 _WHOLE = re.compile(rb"(?:ref: refs/[^\0\s]+|[0-9a-f]{40}|[0-9a-f]{64})\s*")
 _LOGGED = re.compile(rb"[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\n]*")
@@ -51,7 +52,7 @@ class GitFiles:
         empty = len(list(self._empty()))
         if empty:
             lost = "git refuses what rests on them"
-            found.append(_finding("objects", f"{empty} object(s)", lost, REMEDY))
+            found.append(_finding("objects", count(empty, "object"), lost, REMEDY))
         return found
 
     def fix(self) -> list[str]:
@@ -72,7 +73,8 @@ class GitFiles:
         for path in empty:
             path.unlink()
         if empty:
-            yield f"removed {len(empty)} empty object(s): `git fsck` tells what is missing now"
+            removed = count(len(empty), "empty object")
+            yield f"removed {removed}: `git fsck` tells what is missing now"
         if self._index_is_torn():
             path = self._index
             self._case.kept.keep("git-index", path.read_bytes())

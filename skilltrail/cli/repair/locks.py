@@ -16,6 +16,7 @@ from pathlib import Path
 from skilltrail.cli.repair.at_work import git_at_work
 from skilltrail.cli.repair.case import Case, Finding
 from skilltrail.cli.repair.rwlock import RWLOCKS, read_lock
+from skilltrail.history.log.words import count
 
 RUNNING = ".dvc/tmp/exps/run/workspace"
 ARGUMENTS = ".dvc/tmp/repro.dat"  # DVC adds it to the index for a moment
@@ -117,16 +118,16 @@ class DeadWorkspaces:
 
     def findings(self) -> list[Finding]:
         number = len(self._dead())
-        found = (
-            f"killed experiments left {number} workspace(s) of their own: they fill the disk"
-        )
+        left = count(number, "workspace")
+        found = f"killed experiments left {left} of their own: they fill the disk"
         return [Finding("experiments", found, REMEDY)] if number else []
 
     def fix(self) -> list[str]:
         dead = self._dead()
         for folder in dead:
             shutil.rmtree(folder)
-        return [f"deleted {len(dead)} workspace(s) of killed experiments"] if dead else []
+        deleted = count(len(dead), "workspace")
+        return [f"deleted {deleted} of killed experiments"] if dead else []
 
     def _dead(self) -> list[Path]:
         folder = self._case.root / ".dvc/tmp/exps"

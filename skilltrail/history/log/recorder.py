@@ -91,7 +91,7 @@ class Recorder(Following):
             raise FaultError(
                 f"The log {path.parent.name}/{path.name}, left as it is",
                 str(error),
-                "Put it back as it was, or delete it: its events are derived again from facts",
+                "Put it back, or delete it: its events are derived again from recorded calls",
             ) from error
 
     @property

@@ -15,6 +15,7 @@ from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.sources import live_logs, open_source
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.words import count
 from skilltrail.runtime.console import emit, emit_exact, emit_json
 from skilltrail.skill.folder import is_folder, write_folder
 from skilltrail.store.place import find_place
@@ -121,7 +122,7 @@ def verify(
             " `skilltrail fork FILE` trains on from a skill edited by hand, and"
             " `skilltrail fetch` brings the commits of somebody else's run"
         )
-        raise FaultError(f"verify {found.name}", f"{len(found.faults)} fault(s)", remedy)
+        raise FaultError(f"verify {found.name}", count(len(found.faults), "fault"), remedy)
     if code:
         raise typer.Exit(code)
 
@@ -152,7 +153,7 @@ def verification(found: Verification) -> Iterator[str]:
 def _proven(found: Verification) -> str:
     """Say what a verification proves."""
     if found.faults:
-        return f"Proven: nothing, {len(found.faults)} fault(s) stand above"
+        return f"Proven: nothing, see {count(len(found.faults), 'fault')} above"
     said = {
         Level.LOG: "every decision and every shown number follows from the logs",
         Level.FACTS: "the logs follow from the recorded replies, the params and the data here",

@@ -63,7 +63,6 @@ def summary(
         ],
         right=("items", "seed skill", "best skill"),
     )
-    saved = told["early_stopping"]
     lines = [
         f"this is run {told['name']}" if told["name"] is not None else NAMELESS,
         *named_lines(scores.get("test", {}).get("metrics", {})),
@@ -71,8 +70,7 @@ def summary(
         f"rejected, {scores['indecisive']} indecisive)",
         *unusable_lines(told["steps_without_usable_reply"]),
         *paid_lines(told),
-        f"early stopping skipped {saved['saved']} of {saved['of']} selection rollouts of "
-        "rejected candidates",
+        *skipped_lines(told["early_stopping"]),
         *opened_lines(told["openings"]),
         *([] if told["reproduction"] is None else [told["reproduction"]]),
         f"look at {', '.join(places)}",
@@ -109,6 +107,16 @@ def unusable_lines(steps: list[int]) -> list[str]:
     return [
         f"every optimizer reply was invalid in {len(steps)} steps ({named}): "
         "`skilltrail log` says why"
+    ]
+
+
+def skipped_lines(saved: dict[str, int]) -> list[str]:
+    """Return the line of what early stopping spared, none where no candidate was rejected."""
+    if not saved["of"]:
+        return []
+    return [
+        f"early stopping skipped {saved['saved']} of {saved['of']} selection rollouts of "
+        "rejected candidates"
     ]
 
 
@@ -151,7 +159,7 @@ def summarize(place: Place) -> dict[str, Any]:
     check_scores(place.workspace, scores, training, made_here=made_here)
     if usage is None or not made_here:
         calls = wall_s = same = None
-        reproduction = COMMITTED if usage is None else OTHERS_CALLS
+        reproduction: str | None = COMMITTED if usage is None else OTHERS_CALLS
     else:
         calls = {name: usage["total"][name] for name in ("made", "reused")}
         wall_s = wall_time_s(place.state / "ops.jsonl")

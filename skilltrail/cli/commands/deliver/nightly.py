@@ -133,7 +133,7 @@ def _train(here: Project, asked: list[str]) -> tuple[str, str]:
         raise SkilltrailError(
             f"dvc exp run --temp --name {name}",
             f"exit code {done.returncode}",
-            "The lines above say why; the same command goes on where it stopped",
+            "The lines above say why; the same command resumes",
         )
     return name, baseline
 

@@ -27,11 +27,11 @@ def stats(as_json: JSON = False) -> None:
         emit_json(found.to_json())
         return
     table(
-        ("kind", "facts", "bytes"),
+        ("kind", "recorded", "bytes"),
         [(kind, count, found.value_bytes[kind]) for kind, count in found.rows.items()],
-        right=("facts", "bytes"),
+        right=("recorded", "bytes"),
     )
-    emit(f"{found.file_bytes} bytes on the disk, {found.claims} calls being made")
+    emit(f"{found.file_bytes} bytes on disk, {found.claims} calls in progress")
 
 
 def retry(as_json: JSON = False) -> None:

@@ -57,7 +57,7 @@ def arena(
     """Train by several methods with the same budget over the same seeds, and compare them.
 
     Runs are DVC experiments in workspaces of their own. What is there already is not run again,
-    so a stopped arena goes on where it was. A run that fails is named, and the others stand.
+    so a stopped arena resumes. A run that fails is named, and the others stand.
 
     Example: skilltrail arena --methods skillopt,bootstrap,random_search --seeds 3 --calls 600
     """

@@ -26,6 +26,7 @@ from skilltrail.data.sessions.proposals import (
     write_proposals,
 )
 from skilltrail.data.sessions.read import read_session, session_files
+from skilltrail.history.log.words import count
 from skilltrail.models.environ import redactor
 from skilltrail.runtime.console import emit, emit_json, say
 from skilltrail.skill.risks import risks_of
@@ -182,7 +183,9 @@ def _asked(
 
 def _show(record: Mapping[str, Any], show: Callable[[str], None]) -> None:
     """Show a proposal, where a result goes to stdout beside it on stderr."""
-    show(f"\n{record['id']}  found: {record['found']}, in {record['sessions']} session(s)")
+    show(
+        f"\n{record['id']}  found: {record['found']}, in {count(record['sessions'], 'session')}"
+    )
     for name in ("question", "feedback", "command"):
         if name in record:
             show(f"{name}: {spelled_out(str(record[name]))}")

@@ -51,8 +51,8 @@ def plan(
         return
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
-    emit(f"{found.steps} steps, nothing cached; tokens of a target call from {said}")
-    emit("Each cell: at least / likely / at most; a call made again after a failure is apart")
+    emit(f"{found.steps} steps, as if nothing were cached; tokens of a target call from {said}")
+    emit("Each cell: at least / likely / at most; retries not included")
     table(("phase", "role", "calls", "tokens", "USD"), [shown(row) for row in rows])
     for warning in found.warnings:
         say(f"warning: {warning}")
