@@ -323,6 +323,107 @@ def test_arguments_that_a_task_does_not_take_are_named() -> None:
         items(PRICE, task_args={"colour": "red"})
 
 
+def test_a_tasks_file_finds_what_lies_beside_it_as_in_inspect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "data" / "inspect"
+    place.mkdir(parents=True)
+    (place / "beside.py").write_text("WORD = 'one'\n")
+    (place / "rows.jsonl").write_text('{"input": "Q?", "target": "one"}\n')
+    (place / "note.txt").write_text("A note.")
+    text = (
+        "from inspect_ai.dataset import json_dataset\nfrom beside import WORD\n"
+        "@task\ndef own():\n"
+        "    rows = json_dataset('rows.jsonl')\n"
+        "    rows[0].metadata = {'task_type': WORD}\n"
+        "    rows[0].files = {'a.txt': 'note.txt'}\n"
+        "    return Task(rows, scorer=match(), sandbox='local')\n"
+    )
+    _, (item,) = own_task(tmp_path, text, monkeypatch)
+    assert [item.task_type, Path.cwd()] == ["one", tmp_path]
+    assert item.input["sample"]["files"]["a.txt"]["path"] == "data/inspect/note.txt"
+    (place / "beside.py").write_text("WORD = 'two'\n")
+    _, (again,) = own_task(tmp_path, text, monkeypatch)
+    assert again.task_type == "two"
+    assert not (place / "__pycache__").exists()
+
+
+def test_a_tasks_own_model_and_roles_are_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "@solver\ndef asks():\n    async def solve(state, generate):\n"
+        "        await get_model(role='critic').generate('Look at it.')\n"
+        "        return state\n    return solve\n"
+        "@task\ndef own():\n    return Task([Sample('q', target='a')], scorer=match(),\n"
+        "        setup=asks(), solver=[generate(), asks()],\n"
+        "        model='mockllm/model', model_roles={'critic': 'mockllm/model'})\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch)
+    model = scripted(["warm", "a", "fine"], style="chat")
+    assert scored(env, item, model).hard == 1.0
+    asked = [request.messages[-1].parts[0].text for request in model.requests]
+    assert asked == ["Look at it.", "q", "Look at it."]
+
+
+def test_a_model_that_a_task_asks_by_name_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "from inspect_ai.model import ModelOutput\n"
+        "@solver\ndef strays():\n    async def solve(state, generate):\n"
+        "        said = [ModelOutput.from_content('mockllm/model', 'x')]\n"
+        "        other = get_model('mockllm/model', custom_outputs=said)\n"
+        "        try:\n            await other.generate('q')\n"
+        "        except Exception:\n            pass\n"
+        "        return await generate(state)\n    return solve\n"
+        "@task\ndef own():\n"
+        "    return Task([Sample('q', target='a', id='x')], solver=strays(), scorer=match())\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch)
+    with pytest.raises(DataError, match=r"'x': it asks mockllm/model by name") as told:
+        roll(env, item, scripted(["a"]))
+    assert "role=" in str(told.value)
+
+
+def test_inspects_own_cache_hands_no_reply_of_one_target_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INSPECT_CACHE_DIR", str(tmp_path / "cache"))
+    text = (
+        "@task\ndef own():\n"
+        "    return Task([Sample('q', target='a')], scorer=match(),\n"
+        "        solver=generate(cache=True))\n"
+    )
+    env, (item,) = own_task(tmp_path, text, monkeypatch)
+    assert [roll(env, item, scripted([text])).answer for text in ("a", "b")] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("def own():\n    return 5\n", "gives a int and no Task"),
+        ("@task\ndef own():\n    return Task([Sample('q')])\n", "has no scorer"),
+    ],
+)
+def test_what_is_no_task_to_train_on_is_said_before_any_call(
+    text: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ParamError, match=found):
+        own_task(tmp_path, text, monkeypatch)
+
+
+def test_the_values_of_a_table_are_metrics_and_a_value_that_is_not_there_is_named() -> None:
+    item = Item("x", {"sample": {"input": "q"}}, {"target": "a"})
+    table = {"tone": "P", "facts": 1, "length": 9}
+    trajectory = Trajectory((), "a", extra={"scores": {"own": {"value": table}}})
+    env = env_of("inspect", value="facts")
+    assert env.score(item, trajectory).hard == 1.0
+    assert env.metrics(item, trajectory) == {"own.tone": 0.5, "own.facts": 1.0}
+    wrong = env_of("inspect", value="fact").score(item, trajectory)
+    assert wrong.reason == "the score 'own' has no value 'fact', but tone, facts, length"
+
+
 def test_a_program_that_ends_takes_its_traces_away_and_no_device() -> None:
     """Inspect packs and removes its trace file at exit; once that was /dev/null."""
     own = {k: v for k, v in os.environ.items() if k != "INSPECT_TRACE_FILE"}

@@ -116,6 +116,9 @@ def test_tests_that_failed_and_then_passed_are_an_outcome(tmp_path: Path) -> Non
         "不对,是45",
         "Actually, it is 45",
         "That\u2019s not right",
+        "Нет, 45.",
+        "Não, são 45.",
+        "Sbagliato: sono 45.",
     ],
 )
 def test_people_correct_in_their_own_language(tmp_path: Path, said: str) -> None:
@@ -146,6 +149,23 @@ def test_what_programs_insert_and_side_agents_say_is_nobodys_request(tmp_path: P
     assert [e.request for e in session_of(tmp_path, text)] == [ASK]
 
 
+def test_a_byte_order_mark_and_other_line_ends_cost_no_line(tmp_path: Path) -> None:
+    path = tmp_path / "one.jsonl"
+    path.write_bytes(("\ufeff" + CORRECTED[CORRECTED.index("\n") + 1 :]).encode())
+    assert [e.request for e in episodes_of(read_session(path))] == [ASK]
+    path.write_bytes(CORRECTED.replace("\n", "\r\n").encode())
+    assert [e.request for e in episodes_of(read_session(path))] == [ASK]
+
+
+def test_what_one_agent_asks_another_is_nobodys_request(tmp_path: Path) -> None:
+    spawned = codex(
+        "session_meta", id="c2", source={"subagent": {"thread_spawn": {"depth": 1}}}
+    )
+    text = TESTED.replace("\n", f"\n{json.dumps(spawned)}\n", 1)
+    assert [e.kind for e in session_of(tmp_path, TESTED.replace('"c1"', '"c2"'))] == ["tests"]
+    assert session_of(tmp_path, text) == []
+
+
 @pytest.mark.parametrize(
     "damage",
     ['{"type": "user", "mess', "\ufeff", "[" * 5000, "null", "[1, 2]", '{"message": []}',
@@ -163,12 +183,20 @@ def test_secrets_and_personal_data_are_in_no_file(
     monkeypatch.setenv("LAB_API_KEY", "plain-words-as-a-key")
     told = (
         f"Mail rosa@example.org or +49 170 1234567 about /home/rosa/x on 10.1.2.3, key {KEY}, "
-        "or plain-words-as-a-key"
+        "on 10.9.8.7. Or plain-words-as-a-key"
     )
     folder = workspace(tmp_path, monkeypatch, a=CORRECTED.replace(ASK, told))
     assert run(["harvest", "--from", "given"]) == 0
     written = (folder / PROPOSED).read_text(encoding="utf-8") + "".join(capfd.readouterr())
-    for secret in ("rosa", "example.org", "1234567", "10.1.2.3", KEY, "plain-words"):
+    for secret in (
+        "rosa",
+        "example.org",
+        "1234567",
+        "10.1.2.3",
+        "10.9.8.7",
+        KEY,
+        "plain-words",
+    ):
         assert secret not in written
     assert "[mail]" in written
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from skilltrail.data.sessions.read import Said, Session, Speaker
 
 # How people say that a reply was not what they wanted: English, German, French, Spanish,
-# Korean, Japanese, Chinese.
+# Portuguese, Italian, Russian, Korean, Japanese, Chinese.
 _CORRECTION = re.compile(
     r"""(?ix)^\W*(?:
       no[,.!\s] | nope\b | wrong\b | incorrect\b | not\s(?:quite|what|right|correct)\b
@@ -26,6 +26,8 @@ _CORRECTION = re.compile(
     | i\s(?:said|asked|meant)\b | actually[,\s] | it\sshould\s(?:be|have) | should\sbe\b
     | nein\b | falsch\b | das\s(?:ist|war)\s(?:nicht|falsch) | ich\smeinte\b
     | non[,.!\s] | c(?:'|\u2019)est\s(?:faux|pas) | incorrecto\b | eso\sno\b
+    | n\u00e3o[,.!\s] | errado\b | isso\sn\u00e3o\b | sbagliato\b | non\s\u00e8\b
+    | нет[,.!\s] | неверно\b | неправильно\b | это\sне\b
     | 아니 | 틀렸 | 그게\s아니 | 잘못 | 違 | いいえ | 不对 | 不對 | 错
     )"""
 )
@@ -37,9 +39,9 @@ _FAILED = re.compile(r"(?im)\b[1-9]\d* (?:failed|failing|errors?)\b|^FAIL(?:ED)?
 _PASSED = re.compile(
     r"(?i)\b[1-9]\d* pass(?:ed|ing)\b|^(?:ok|PASS)\b|\btest result: ok\b", re.M
 )
-_COMMIT = re.compile(r"\bgit\b[^|;&\n]*\bcommit\b")
+_COMMIT = re.compile(r"\bgit\b[^|;&\n]{0,300}\bcommit\b")
 _TAKEN_BACK = re.compile(
-    r"\bgit\b[^|;&\n]*\b(?:revert|restore|stash|reset\s+--hard|checkout\s+--)"
+    r"\bgit\b[^|;&\n]{0,300}\b(?:revert|restore|stash|reset\s+--hard|checkout\s+--)"
 )
 _FEW_CHARS, _MANY_CHARS = 12, 4_000  # of a request that can stand alone
 

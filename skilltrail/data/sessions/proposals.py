@@ -24,8 +24,8 @@ from skilltrail.data.sessions.episodes import Episode
 PROPOSED, ITEMS, REVIEWED = "proposed.jsonl", "items.jsonl", "reviewed.jsonl"
 _ABOUT = ("found", "command", "sessions")  # of a proposal, and no field of an item
 _PERSONAL = (
-    (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+\w"), "[mail]"),
-    (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])"), "[address]"),
+    (re.compile(r"(?<![\w.+-])[\w.+-]{1,200}@[\w-]{1,200}\.[\w.-]{0,200}\w"), "[mail]"),
+    (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)"), "[address]"),
     (re.compile(r"(?<!\w)\+\d[\d ()/-]{7,}\d"), "[phone]"),
     (re.compile(r"(?<!\w)(?:\(\d{2,5}\)|0\d{2,4})[ /-]\d[\d -]{4,}\d(?!\w)"), "[phone]"),
     (re.compile(r"(?:/home|/Users|[A-Z]:\\Users)[/\\][^/\\\s'\"`:]+"), "~"),

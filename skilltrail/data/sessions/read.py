@@ -24,6 +24,7 @@ from skilltrail.core.errors import UsageError
 HOMES = {"claude": (".claude", "projects"), "codex": (".codex", "sessions")}
 _HOME_VARIABLES = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}
 _MOST_LINE_BYTES = 8_000_000
+_BOM = b"\xef\xbb\xbf"  # what some editors put in front of a file
 _MOST_CHARS = 20_000  # of one message: what is over has no part in any rule here
 # What the programs put into a person's mouth: instructions files, the state of the machine.
 _WRAPPED = re.compile(
@@ -55,11 +56,13 @@ class Session:
     Attributes:
         id: of the program's own, else the file's name; never a path.
         unread: lines that were no JSON, or too long.
+        nested: True where an agent began it: its requests are no person's.
     """
 
     id: str
     said: list[Said] = field(default_factory=list)
     unread: int = 0
+    nested: bool = False
 
 
 def session_files(source: str, environ: Mapping[str, str]) -> list[Path]:
@@ -106,7 +109,7 @@ def read_session(path: Path) -> Session:
             if not line.strip():
                 continue
             try:
-                entry = decode(line)
+                entry = decode(line.removeprefix(_BOM))
             except (msgspec.DecodeError, RecursionError):
                 session.unread += 1
                 continue
@@ -129,6 +132,10 @@ def _add(session: Session, entry: Mapping[str, Any]) -> None:
     payload = entry.get("payload")
     if entry.get("type") == "session_meta" and isinstance(payload, dict):
         session.id = str(payload.get("id") or session.id)
+        source = payload.get("source")  # {"subagent": …} where an agent began it
+        session.nested = session.nested or (isinstance(source, dict) and "subagent" in source)
+    elif session.nested:
+        return
     elif entry.get("type") == "response_item" and isinstance(payload, dict):
         session.said += _of_codex(payload)
     elif isinstance(entry.get("message"), dict):

@@ -88,7 +88,8 @@ class Inspect(Environment):
         """Yield the task's samples as records."""
         for lack in self.requirements():
             raise DataError(f"env inspect needs {lack.what}", lack.found, lack.remedy)
-        for place, record in enumerate(records.records_of(self._task(), root), 1):
+        task, folder = self._task(), records.folder_of(self._root, self.params.task)
+        for place, record in enumerate(records.records_of(task, root, folder), 1):
             yield cleaned(record), Where(self.params.task, place)
 
     def parse(self, record: Mapping[str, Any], where: Where) -> Item:
@@ -122,7 +123,7 @@ class Inspect(Environment):
             ModelError: a call of the agent or of the scorer failed.
             DataError: the task's code raised.
         """
-        from skilltrail.envs.inspect.provider import Calls, OutOfTurns
+        from skilltrail.envs.inspect.provider import Calls, OutOfTurns, other_models
 
         session = self._session_here()
         sample = records.sample_of(item, self._root, session.next_id())
@@ -132,9 +133,13 @@ class Inspect(Environment):
             return calls.said.ended("out_of_turns")
         if calls.error is not None:
             raise calls.error
+        asked = f"The Inspect task at item {item.id!r}"
+        if others := other_models(done.events):
+            found = f"it asks {', '.join(others)} by name: nothing of it is recorded or counted"
+            remedy = "Ask get_model() or get_model(role=…) in its file; both are the target"
+            raise DataError(asked, found, remedy)
         if done.error is not None:
-            found = done.error.message.splitlines()[0]
-            raise DataError(f"The Inspect task at item {item.id!r}", found, "Mend the task")
+            raise DataError(asked, done.error.message.splitlines()[0], "Mend the task")
         scores = {
             name: cleaned({"value": score.value, "explanation": score.explanation})
             for name, score in (done.scores or {}).items()
@@ -163,24 +168,33 @@ class Inspect(Environment):
         C, I, P and N are 1, 0, 0.5 and 0; truth values and numbers are what they are.
         """
         found: Mapping[str, Any] = trajectory.extra.get("scores", {})
-        name = self.params.scorer or next(iter(found), "")
+        if not found:
+            return Score.invalid("the task gave no score")
+        name = self.params.scorer or next(iter(found))
         if name not in found:
-            return Score.invalid(
-                f"the task gave no score {name!r}, but {', '.join(found) or 'none'}"
-            )
+            return Score.invalid(f"the task gave no score {name!r}, but {', '.join(found)}")
         value = found[name]["value"]
         if isinstance(value, Mapping):
             key = self.params.value or next(iter(value), "")
-            value = value.get(key)
+            if key not in value:
+                there = ", ".join(value) or "none"
+                return Score.invalid(f"the score {name!r} has no value {key!r}, but {there}")
+            value = value[key]
         number = _number(value)
         if number is None or not 0 <= number <= 1:
             return Score.invalid(f"the score {name!r} is {value!r}, not from 0 to 1")
         return Score.scored(number, reason=_reason(number, trajectory))
 
     def metrics(self, item: Item, trajectory: Trajectory) -> dict[str, float]:
-        """Return the task's other scores that lie from 0 to 1, by scorer."""
-        found = trajectory.extra.get("scores", {})
-        numbers = {name: _number(score["value"]) for name, score in found.items()}
+        """Return the task's scores that lie from 0 to 1, by scorer, where there are several;
+        the values of one that is a table as `scorer.value`."""
+        numbers: dict[str, float | None] = {}
+        for name, score in trajectory.extra.get("scores", {}).items():
+            value = score["value"]
+            told = {name: value}
+            if isinstance(value, Mapping):
+                told = {f"{name}.{key}": one for key, one in value.items()}
+            numbers |= {key: _number(one) for key, one in told.items()}
         return {
             name: number
             for name, number in numbers.items()

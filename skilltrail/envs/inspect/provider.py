@@ -19,8 +19,10 @@ from inspect_ai.model import (
     ModelAPI,
     ModelOutput,
     ModelUsage,
+    get_model,
     modelapi,
 )
+from inspect_ai.model import Model as InspectModel
 from inspect_ai.model._model_output import StopReason
 from inspect_ai.tool import ToolCall, ToolChoice, ToolInfo
 from inspect_ai.util import store
@@ -151,6 +153,29 @@ class Target(ModelAPI):
     def max_connections(self) -> int:
         """Return how many calls may wait at our door: it keeps its own limits."""
         return 10_000
+
+
+class Door(InspectModel):
+    """The target as the task's model and as each of its roles.
+
+    Inspect's own cache knows a model by its name, and every target has this one: so it is left
+    out, and replies are reused from our store alone.
+    """
+
+    @classmethod
+    def of_target(cls) -> Door:
+        model = get_model(NAME)
+        return cls(model.api, model.config)
+
+    async def generate(self, *args: Any, **options: Any) -> ModelOutput:
+        """Return the target's reply, whatever cache was asked for."""
+        return await super().generate(*args[:4], **{**options, "cache": False})
+
+
+def other_models(events: list[Any]) -> list[str]:
+    """Return the models that were asked by name, so past the target."""
+    asked = {event.model for event in events if event.event == "model"}
+    return sorted(asked - {NAME})
 
 
 def completion_text(messages: tuple[Message, ...], tools: tuple[Any, ...]) -> str:

@@ -8,7 +8,10 @@ the rollout, a digest of the latter is part of the input: a changed target is an
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -37,18 +40,55 @@ def load_task(root: Path, spec: str, args: Mapping[str, Any]) -> Task:
     place, _, name = spec.rpartition("@" if ".py" in spec else "/")
     if not place or not name:
         raise ParamError(_PARAM, f"{spec!r}", _FORMS)
+    path = _tracked(root, place) if place.endswith(".py") else None
     try:
-        module = _file(root, place) if place.endswith(".py") else _package(place)
-        made = getattr(module, name, None)
-        if not callable(made):
-            raise ParamError(_PARAM, f"no task {name!r} in {place}", _FORMS)
-        task: Task = made(**args)
+        with nullcontext() if path is None else _beside(path.parent):
+            module = _package(place) if path is None else _file(path)
+            made = getattr(module, name, None)
+            if not callable(made):
+                raise ParamError(_PARAM, f"no task {name!r} in {place}", _FORMS)
+            return _checked(made(**args), spec)
     except ParamError:
         raise
     except Exception as error:  # foreign code
         remedy = "Mend the task, or envs.inspect.task_args"
         raise ParamError(f"{_PARAM}: {spec}", raised_at(error), remedy) from error
-    return task
+
+
+def _checked(made: Any, spec: str) -> Task:
+    from inspect_ai import Task
+
+    if not isinstance(made, Task):
+        raise ParamError(_PARAM, f"{spec} gives a {type(made).__name__} and no Task", _FORMS)
+    if made.scorer is None:
+        raise ParamError(
+            _PARAM, f"{spec} has no scorer", "Give the task one: training needs it"
+        )
+    return made
+
+
+def folder_of(root: Path, spec: str) -> Path:
+    """Return the folder that relative paths of a task start from: that of its file."""
+    place = spec.rpartition("@")[0]
+    return (root / place).resolve().parent if place.endswith(".py") else root
+
+
+@contextmanager
+def _beside(folder: Path) -> Iterator[None]:
+    """Be where Inspect is while it reads a task's file: in its folder, whose modules can be
+    imported. They are forgotten afterwards, as a change of theirs would stay unseen."""
+    here, path, known, cached = Path.cwd(), sys.path, set(sys.modules), sys.dont_write_bytecode
+    sys.path, sys.dont_write_bytecode = [str(folder), *path], True
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(here)
+        sys.path, sys.dont_write_bytecode = path, cached
+        for name in sys.modules.keys() - known:
+            file = getattr(sys.modules[name], "__file__", None)
+            if file is not None and Path(file).is_relative_to(folder):
+                del sys.modules[name]
 
 
 def task_version(root: Path, spec: str) -> str:
@@ -66,13 +106,17 @@ def task_version(root: Path, spec: str) -> str:
         return "absent"
 
 
-def _file(root: Path, place: str) -> Any:
+def _tracked(root: Path, place: str) -> Path:
     path = (root / place).resolve()
     if not any(path.is_relative_to((root / folder).resolve()) for folder in TRACKED):
         found = f"{place} is under neither {' nor '.join(TRACKED)}, so no change would be seen"
         raise ParamError(_PARAM, found, f"Move it there. {_FORMS}")
     if not path.is_file():
         raise ParamError(_PARAM, f"there is no file {place}", _FORMS)
+    return path
+
+
+def _file(path: Path) -> Any:
     # From the text itself: Python's own cache takes a file of the same second and size for the
     # old one.
     module = ModuleType(path.stem)
@@ -92,8 +136,8 @@ def _package(name: str) -> Any:
     raise ParamError(_PARAM, found, _FORMS)
 
 
-def records_of(task: Task, root: Path) -> Iterator[dict[str, Any]]:
-    """Yield one record per sample of the task, in its order.
+def records_of(task: Task, root: Path, folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield one record per sample of the task, in its order; `folder`: see `folder_of`.
 
     Samples without an id bear their place, from 1, as Inspect counts them.
     """
@@ -103,7 +147,7 @@ def records_of(task: Task, root: Path) -> Iterator[dict[str, Any]]:
             # Inspect gives each message an id of its own at each start.
             shown["input"] = [_without_id(message) for message in shown["input"]]
         if sample.files:
-            shown["files"] = {k: _file_of(v, root) for k, v in sample.files.items()}
+            shown["files"] = {k: _file_of(v, root, folder) for k, v in sample.files.items()}
         scored = {name: shown.pop(name, None) for name in ("target", "metadata")}
         id = shown.pop("id", place)
         kind = (scored["metadata"] or {}).get("task_type")
@@ -114,10 +158,12 @@ def _without_id(message: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in message.items() if name != "id"}
 
 
-def _file_of(value: str, root: Path) -> Any:
+def _file_of(value: str, root: Path, folder: Path) -> Any:
     """Return a file of a sample as it is kept: an inline text, or a path and its digest."""
-    path = Path(value) if len(value) < 4096 and "\n" not in value else None
-    if path is None or not path.is_file():
+    named = len(value) < 4096 and not {"\n", "\0"} & set(value)
+    paths = [base / value for base in (folder, root)] if named else []
+    path = next((path for path in paths if path.is_file()), None)
+    if path is None:
         return value
     inside = path.resolve()
     if not inside.is_relative_to(root.resolve()):

@@ -27,11 +27,11 @@ os.environ.setdefault("INSPECT_TRACE_FILE", f"{_TRACES.name}/trace.log")
 from inspect_ai import SampleSource, Task, enqueue_sample, eval_async, task_with  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
 from inspect_ai.log import EvalSample  # noqa: E402
-from inspect_ai.model import ChatMessageSystem, get_model  # noqa: E402
+from inspect_ai.model import ChatMessageSystem  # noqa: E402
 from inspect_ai.solver import Generate, Solver, TaskState, chain, solver  # noqa: E402
 from inspect_ai.util import display_type, sandbox  # noqa: E402
 
-from skilltrail.envs.inspect.provider import MARK, NAME, Calls, calls_here, calls_of  # noqa: E402
+from skilltrail.envs.inspect.provider import MARK, Calls, Door, calls_here, calls_of  # noqa: E402
 
 _IDLE_S = 1.0
 _MOST_AT_ONCE = 10_000  # our own models say how many calls may be in flight
@@ -49,7 +49,8 @@ class Session(SampleSource):
     def __init__(self, task: Task, skill_path: str) -> None:
         self.loop = asyncio.get_running_loop()
         self._skill_path = skill_path
-        self._task, self._solver = task, task.solver
+        self._task, self._solver, self._setup = task, task.solver, task.setup
+        self._door = Door.of_target()
         self._waiting: dict[str, tuple[str, asyncio.Future[EvalSample]]] = {}
         self._queue: asyncio.Queue[Sample] = asyncio.Queue()
         self._inside: Context | None = None
@@ -93,17 +94,23 @@ class Session(SampleSource):
 
     async def _evaluate(self) -> None:
         """Let Inspect run what comes until it has been idle for a moment."""
+        before = [] if self._setup is None else self._setup
+        setup = [before] if isinstance(before, Solver) else list(before)
         task = task_with(
             self._task,
             dataset=self,
-            solver=chain([_begin(self), self._solver, _end()]),
+            setup=chain([_begin(self), *setup]),
+            solver=chain([self._solver, _end()]),
+            model=self._door,
+            model_roles={},
             epochs=1,
+            fail_on_error=False,
         )
         try:
             with tempfile.TemporaryDirectory(prefix="skilltrail-inspect-") as folder:
                 logs = await eval_async(
                     [task],
-                    model=get_model(NAME),
+                    model=self._door,
                     log_dir=folder,
                     log_level="critical",
                     log_realtime=False,
