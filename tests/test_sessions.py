@@ -247,6 +247,22 @@ def test_a_review_decides_once_and_its_items_are_read(
     assert item.item.gold["scorer"] == "judge"
 
 
+def test_a_second_source_takes_no_waiting_proposal_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = workspace(tmp_path, monkeypatch, a=CORRECTED)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/b.jsonl").write_text(TESTED, encoding="utf-8")
+    for source in ("given", "other", "other"):
+        assert run(["harvest", "--from", source]) == 0
+    assert sorted(row["found"] for row in rows(folder / PROPOSED)) == ["corrected", "tests"]
+    assert "1 proposed items, and 1 that waited already" in capfd.readouterr().out
+    kept, other = rows(folder / PROPOSED)
+    assert run(["harvest", "review", "--drop", kept["id"]]) == 0
+    assert run(["harvest", "--from", "other"]) == 0
+    assert [row["id"] for row in rows(folder / PROPOSED)] == [other["id"]]
+
+
 def test_a_review_without_a_terminal_says_how(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -122,11 +122,14 @@ def same_request(text: str) -> str:
     return text_digest(" ".join(sorted(set(words))))[:16]
 
 
-def write_proposals(folder: Path, proposals: Sequence[Mapping[str, Any]]) -> Path:
-    """Write the proposals in place of those that stood there, and return the file."""
+def write_proposals(folder: Path, proposals: Sequence[Mapping[str, Any]]) -> int:
+    """Write the proposals beside those that wait there, of another source perhaps; return how
+    many there are."""
     path = folder / PROPOSED
-    write_atomic(path, "".join(f"{canonical(dict(record))}\n" for record in proposals))
-    return path
+    waiting = proposed_in(folder) if path.is_file() else []
+    rows = {str(row["id"]): dict(row) for row in (*waiting, *proposals)}
+    write_atomic(path, "".join(f"{canonical(rows[id])}\n" for id in sorted(rows)))
+    return len(rows)
 
 
 def decided_in(folder: Path) -> frozenset[str]:

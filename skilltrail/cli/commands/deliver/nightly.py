@@ -101,9 +101,9 @@ def _harvest(here: Project, source: str, into: Path, *, as_json: bool) -> int:
     """Write proposed items for a person, and return how many they are."""
     from skilltrail.cli.commands.start.harvest import collected
 
-    done = collected(source, here.workspace / into)
-    if done.proposals:
-        say(f"{len(done.proposals)} items wait for a person: skilltrail harvest review")
+    done, waiting = collected(source, here.workspace / into)
+    if waiting:
+        say(f"{waiting} items wait for a person: skilltrail harvest review")
     return len(done.proposals)
 
 

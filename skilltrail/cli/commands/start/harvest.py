@@ -58,7 +58,7 @@ def find(
     if source is None:
         remedy = "Name claude, codex, or a folder with .jsonl files"
         raise UsageError("skilltrail harvest", "no --from", remedy)
-    done = collected(source, find_place().workspace / into)
+    done, waiting = collected(source, find_place().workspace / into)
     path = into / PROPOSED
     if as_json:
         emit_json(
@@ -67,6 +67,7 @@ def find(
                 "unread_lines": done.unread,
                 "found": dict(sorted(done.found.items())),
                 "proposed": len(done.proposals),
+                "waiting": waiting,
                 "file": str(path),
             }
         )
@@ -75,17 +76,19 @@ def find(
     emit(f"{done.sessions} sessions; episodes: {kinds or 'none'}")
     if done.unread:
         say(f"note: {done.unread} lines are no JSON or too long, and were passed over")
-    emit(f"wrote {path}: {len(done.proposals)} proposed items")
-    if done.proposals:
+    before = waiting - len(done.proposals)
+    earlier = f", and {before} that waited already" if before else ""
+    emit(f"wrote {path}: {len(done.proposals)} proposed items{earlier}")
+    if waiting:
         say(f"next: skilltrail harvest review --into {into}")
 
 
-def collected(source: str, folder: Path) -> Harvest:
-    """Read the sessions of `source` and write what they propose into `folder`."""
+def collected(source: str, folder: Path) -> tuple[Harvest, int]:
+    """Read the sessions of `source` and write what they propose into `folder`; return how many
+    proposals wait there, too."""
     done = _read_all(session_files(source, os.environ), decided_in(folder))
     folder.mkdir(parents=True, exist_ok=True)
-    write_proposals(folder, done.proposals)
-    return done
+    return done, write_proposals(folder, done.proposals)
 
 
 def _read_all(files: list[Path], decided: frozenset[str]) -> Harvest:
