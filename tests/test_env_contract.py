@@ -31,7 +31,7 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
-@pytest.mark.parametrize("name", [*OURS, "textqa", "spreadsheet", "triggering"])
+@pytest.mark.parametrize("name", [*OURS, "textqa", "spreadsheet", "triggering", "inspect"])
 def test_our_environments_keep_the_contract(name: str) -> None:
     found = contract_checks(ROOT, name)
     lacking = [check for check in found if check.verdict == FAULT and "install" in check.remedy]

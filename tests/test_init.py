@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from skilltrail.core.errors import UsageError
+from skilltrail.envs.registry import environment_names
 from skilltrail.runtime.template import (
     LIBRARY,
     Library,
@@ -61,6 +62,18 @@ def test_the_pipeline_depends_on_the_library_by_one_tracked_file(
         [sys.executable, "-m", "dvc", "status", "--json"], cwd=repository, capture_output=True
     )
     assert json.loads(done.stdout)["split"], done.stderr
+
+
+def test_every_environment_has_the_folder_that_dvc_tracks_for_it(repository: Path) -> None:
+    init_workspace(repository, None)
+    for env in environment_names():
+        assert (repository / f"data/{env}/README.md").is_file()
+    params = repository / "params.yaml"
+    params.write_text(params.read_text("utf-8").replace("env: textqa", "env: qa"), "utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", "status", "split"], cwd=repository, capture_output=True
+    )
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("standing", ["dvc.yaml", "data/mine.csv", "stages/mine.py"])

@@ -14,7 +14,7 @@ from pathlib import Path
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.contract.fakes import STRANGE_ANSWERS, require
-from skilltrail.envs.protocol import Environment, case_of
+from skilltrail.envs.protocol import BrokenItem, Environment, ScoredBy, case_of
 from skilltrail.envs.scoring import by_rule
 
 _RIGHT = {"correct"}  # the common word; others are learnt from right answers
@@ -39,9 +39,15 @@ def _given(environment: Environment, items: Sequence[Item]) -> tuple[set[str], s
     reasons: tuple[set[str], set[str]] = set(), set()
     for item in items:
         for trajectory in _answers(environment, item, items):
-            if case_of(environment, item, trajectory) is None:
+            if case_of(environment, item, trajectory) is not None:
+                continue
+            try:
                 score = by_rule(environment, item, trajectory)
-                reasons[score.hard != 1.0].add(score.reason)
+            except BrokenItem:
+                if environment.scored_by is not ScoredBy.RUN:
+                    raise
+                continue  # an answer alone is no run
+            reasons[score.hard != 1.0].add(score.reason)
     return reasons
 
 

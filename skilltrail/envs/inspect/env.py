@@ -150,7 +150,9 @@ class Inspect(Environment):
         if self.params.skill_path and is_folder(skill):
             told = json.dumps([dict(c) for turn in calls.said.turns for c in turn.tool_calls])
             extra["opened"] = named_in(told, skill)
-        return calls.said.ended("answered", done.output.completion, extra)
+        last = calls.said.replies[-1:]
+        ending = "refused" if last and last[0].finish == "refusal" else "answered"
+        return calls.said.ended(ending, done.output.completion, extra)
 
     def _session_here(self) -> Session:
         from skilltrail.envs.inspect.session import Session

@@ -20,6 +20,7 @@ from pathlib import Path
 from skilltrail import __version__
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
+from skilltrail.envs.registry import environment_names
 from skilltrail.history.git.repository import Git
 from skilltrail.runtime.code_identity import PACKAGE, code_digest
 
@@ -110,7 +111,10 @@ def init_workspace(
     Args:
         example: the environment whose generated items come along; None = no items.
         beside: names of `OWN` that may stand there already; still nothing is written over.
-        env: an environment that will be chosen; DVC tracks its folder of items, so it is made.
+        env: an environment that will be chosen; what we tell of its items comes along.
+
+    DVC tracks the chosen environment's folder of items, so there is one for each: `-S env=NAME`
+    works alone.
 
     Raises:
         UsageError: the folder is in no git repository, or some of it stands there already;
@@ -124,7 +128,7 @@ def init_workspace(
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(SOURCE / name, folder / name)
             written.append(name)
-    for name, text in _pages():
+    for name, text in (*_pages(), *_item_folders(folder)):
         write_atomic(folder / name, text)
         written.append(name)
     Library.here().write(folder)
@@ -233,6 +237,13 @@ def _names(example: str | None, env: str | None) -> Iterator[str]:
         for path in sorted((SOURCE / folder).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
                 yield path.relative_to(SOURCE).as_posix()
+
+
+def _item_folders(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield a page for the folder of items of each environment that has none yet."""
+    for env in environment_names():
+        if not (folder / "data" / env).exists():
+            yield f"data/{env}/README.md", f"Items of the environment `{env}`, or none.\n"
 
 
 def _attributes() -> str:
