@@ -160,7 +160,7 @@ def test_the_trust_box_says_what_was_checked(project: Project) -> None:
     book = book_of(project.training, project.evaluation, Facts())
     found = {row["what"]: row["verdict"] for row in book["trust"]}
     assert found["Chain"] == found["Coverage"] == "good"
-    assert found["Evaluation"] == found["Splits apart"] == "good"
+    assert found["Evaluation"] == found["Splits disjoint"] == "good"
     told = ("Run", "Split train", "Split selection", "Selection-to-test gap", "Test split")
     assert {found[what] for what in told} == {"fact"}
 
@@ -172,8 +172,8 @@ def test_the_trust_box_names_an_item_in_two_splits_and_a_gain_that_does_not_foll
     start["train"] = [*start["train"], start["selection"][0]]
     shared = [follow(None, "run.started", start), *project.training[1:]]
     found = {row["what"]: row for row in trust_rows(shared, [], {"selection": {}})}
-    assert found["Splits apart"]["verdict"] == "note"
-    assert start["selection"][0]["item"] in found["Splits apart"]["found"]
+    assert found["Splits disjoint"]["verdict"] == "note"
+    assert start["selection"][0]["item"] in found["Splits disjoint"]["found"]
     forged: list[Event] = []
     for event in project.evaluation:
         data = dict(event.data)

@@ -101,6 +101,14 @@ def test_every_command_in_a_block_exists(page: Path) -> None:
     assert [name for name in typed if name not in known] == []
 
 
+def test_the_korean_start_types_the_same_commands_as_the_english_one() -> None:
+    english, korean = ((DOCS / name).read_text("utf-8") for name in ("index.md", "start-ko.md"))
+    for pattern in (r"```sh\n(.*?)```", r"(?m)^\| `([^`]+)` \|", r"\]\(([^)]+)\)"):
+        typed = re.findall(pattern, english, re.DOTALL)
+        assert len(typed) >= 2
+        assert re.findall(pattern, korean, re.DOTALL) == typed
+
+
 def options_of(command: Any) -> dict[str, set[str]]:
     """Return the options of a command and of each within it, by what is typed for it."""
     within = getattr(command, "commands", {})

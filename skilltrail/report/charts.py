@@ -221,7 +221,7 @@ def _strips(frame: Frame, points: Sequence[Point]) -> list[str]:
     most = max((max(p["lr"] or 0, p["applied"] or 0) for p in points), default=0)
     top = frame.height + GAP
     bar = min(14.0, max(1.0, 0.6 * (frame.width - LEFT - RIGHT) / max(len(points), 1)))
-    parts = [_label("edits", top), _label("saved", top + STRIP + GAP)]
+    parts = [_label("edits", top), _label("skips", top + STRIP + GAP)]
     outlines: list[str] = []
     fills: list[str] = []
     saved: list[str] = []

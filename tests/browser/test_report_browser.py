@@ -37,6 +37,23 @@ CLIPPED = """() => [...document.querySelectorAll('main *, header *')].filter((no
   const out = !scroller && (box.right > innerWidth + 1 || box.left < -1);
   return out || (cut && node.scrollWidth > node.clientWidth + 1);
 }).map((node) => node.outerHTML.slice(0, 120))"""
+# Text that is set in a column too narrow to be read: a sentence on five lines and more.
+SQUEEZED = """() => [...document.querySelectorAll('main *')].filter((node) => {
+  const own = [...node.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data).join('');
+  if (!node.offsetParent || own.trim().length < 20 || node.closest('svg, table')) return false;
+  const box = node.getBoundingClientRect();
+  return box.width < 100 && box.height > 5 * parseFloat(getComputedStyle(node).fontSize);
+}).map((node) => node.outerHTML.slice(0, 120))"""
+# Labels that stand on another line than their control, or above another one.
+PARTED = """() => [...document.querySelectorAll('main .controls label')].filter((label) => {
+  if (!label.offsetParent || !label.control || label.control.type === 'range') return false;
+  const [a, b] = [label.firstElementChild || label, label.control]
+    .map((node) => node.getBoundingClientRect());
+  const level = Math.abs((a.top + a.bottom) - (b.top + b.bottom)) < 16;
+  const beside = level && a.right <= b.left + 1;
+  const above = a.bottom <= b.top + 8 && Math.abs(a.left - b.left) < 2;
+  return !beside && !above;
+}).map((label) => label.textContent)"""
 # A mark or control that the keyboard reached, in words.
 FOCUSED = """() => { const at = document.activeElement;
   return (at.getAttribute('aria-label') || at.textContent || at.id).trim().slice(0, 80) }"""
@@ -207,6 +224,24 @@ def test_every_view_and_mark_is_reached_by_tab_alone(watched: Any, project: Proj
     assert outline != "none"
 
 
+def test_what_was_learnt_is_told_as_wide_as_its_list_on_any_screen(
+    watched: Any, project: Project, restless: Project
+) -> None:
+    """A version of several edits tells them below its first, and not in its column of marks."""
+    told = 0
+    for made in (project, restless):
+        watched.open(made.page)
+        for width in WIDTHS.values():
+            watched.page.set_viewport_size({"width": width, "height": 900})
+            lines = watched.page.eval_on_selector_all(
+                ".learnt li li",
+                "list => list.map(n => n.offsetWidth / n.closest('ol').offsetWidth)",
+            )
+            told += len(lines)
+            assert [share for share in lines if share < 0.6] == []
+    assert told > 0
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_nothing_is_clipped_or_runs_over(
@@ -220,7 +255,8 @@ def test_nothing_is_clipped_or_runs_over(
             watched.turn(route)
             wider = watched.page.evaluate("document.documentElement.scrollWidth - innerWidth")
             assert (route, wider <= 0) == (route, True)
-            assert (route, watched.page.evaluate(CLIPPED)) == (route, [])
+            for fault in (CLIPPED, SQUEEZED, PARTED):
+                assert (route, watched.page.evaluate(fault)) == (route, [])
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -40,6 +40,38 @@ def reader(bare_browser: Any) -> Iterator[Any]:
     page.close()
 
 
+# Words of a table's code that are broken over lines.
+BROKEN = """() => [...document.querySelectorAll('td code')].filter((node) => {
+  return !/[\\s-]/.test(node.textContent) && node.getClientRects().length > 1;
+}).map((node) => node.textContent)"""
+
+
+def test_a_page_opened_from_disk_finds_what_is_searched_for(site: Path, reader: Any) -> None:
+    """By the site's own script, in English and in Korean, on any screen, and asks no host."""
+    asked: list[str] = []
+    reader.on("request", lambda request: asked.append(request.url))
+    for name, words, found in (
+        ("index.html", "learning rate", "Params"), ("howto/ci.html", "게이트", "빠른 시작"),
+    ):  # fmt: skip
+        reader.goto((site / name).as_uri())
+        reader.fill("input.md-search__input", words)
+        reader.wait_for_selector(".md-search-result__item a")
+        titles = reader.locator(".md-search-result__item h1").all_inner_texts()
+        assert found in titles, (name, titles)
+    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_word_of_a_table_is_broken_and_no_page_is_wider_than_the_screen(
+    site: Path, reader: Any, width: int
+) -> None:
+    reader.set_viewport_size({"width": width, "height": 900})
+    for name in SEEN:
+        reader.goto((site / name).as_uri())
+        wider = reader.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert (name, wider <= 0, reader.evaluate(BROKEN)) == (name, True, [])
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_the_site(
     site: Path, reader: Any, axe: str, scheme: str

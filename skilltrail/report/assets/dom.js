@@ -51,4 +51,6 @@ function inTerms(recorded) {
   return word ? TERMS[word] + text.slice(word.length) : text;
 }
 const words = (name) => inTerms(name).replace(/_/g, " ");
+// A control and what it is called, which stay together where a row of them breaks.
+const field = (name, control) => el("label", { class: "field" }, el("span", {}, name), control);
 const some = (number, noun) => `${whole(number)} ${noun}${number === 1 ? "" : "s"}`;

@@ -95,10 +95,8 @@ function log(node) {
     ], rows, { class: "log" }));
   };
   fill(node, el("div", { class: "controls" },
-    el("label", { for: "log-kind" }, "Type "),
-    el("select", { id: "log-kind", onchange: (event) => { logState.kind = event.target.value; draw(); } },
-      el("option", { value: "" }, "all"), kinds.map((kind) => el("option", { value: kind, selected: kind === logState.kind }, kind))),
-    el("label", { for: "log-text" }, "containing "),
-    el("input", { id: "log-text", type: "search", value: logState.text, oninput: (event) => { logState.text = event.target.value; draw(); } })), list);
+    field("type", el("select", { id: "log-kind", onchange: (event) => { logState.kind = event.target.value; draw(); } },
+      el("option", { value: "" }, "all"), kinds.map((kind) => el("option", { value: kind, selected: kind === logState.kind }, kind)))),
+    field("containing", el("input", { id: "log-text", type: "search", value: logState.text, oninput: (event) => { logState.text = event.target.value; draw(); } }))), list);
   draw();
 }

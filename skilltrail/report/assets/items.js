@@ -34,9 +34,9 @@ function items(node, name) {
   const scores = scoresOf(state.split);
   const versions = [...new Set([...scores.values()].flatMap((row) => [...row.keys()]))].sort((a, b) => a - b);
   const again = (name_, value) => { state[name_] = value; state.page = 0; items(node); };
-  const choose = (id, label, values, value, name_) => [el("label", { for: id }, label),
+  const choose = (id, label, values, value, name_) => field(label,
     el("select", { id, onchange: (event) => again(name_, event.target.value) },
-      values.map(([key, text]) => el("option", { value: key, selected: String(key) === String(value) }, text)))];
+      values.map(([key, text]) => el("option", { value: key, selected: String(key) === String(value) }, text))));
   const all = versions.map((version) => [version, `v${version}`]);
   const from = all.slice(1);
   const list = el("div");
@@ -48,14 +48,13 @@ function items(node, name) {
   };
   fill(node,
     el("div", { class: "controls" },
-      choose("item-split", "Split ", splits.map((split) => [split, split]), state.split, "split"),
-      choose("item-sort", "sorted by ", [["id", "id"], ["fails", "most failures"], ["first", "first pass"]], state.sort, "sort"),
-      choose("item-broken", "broken by ", [["", "any"], ...from], state.broken, "broken"),
-      choose("item-fixed", "fixed by ", [["", "any"], ...from], state.fixed, "fixed"),
-      el("label", { for: "item-text" }, "containing "),
-      el("input", { id: "item-text", type: "search", value: state.text, oninput: (event) => { state.text = event.target.value; draw(); } }),
-      choose("item-left", "side by side ", [["", "no"], ...all], state.left, "left"),
-      choose("item-right", "and ", [["", "none"], ...all], state.right, "right")),
+      choose("item-split", "split", splits.map((split) => [split, split]), state.split, "split"),
+      choose("item-sort", "sorted by", [["id", "id"], ["fails", "most failures"], ["first", "first pass"]], state.sort, "sort"),
+      choose("item-broken", "broken by", [["", "any"], ...from], state.broken, "broken"),
+      choose("item-fixed", "fixed by", [["", "any"], ...from], state.fixed, "fixed"),
+      choose("item-left", "side by side", [["", "no"], ...all], state.left, "left"),
+      choose("item-right", "and", [["", "none"], ...all], state.right, "right"),
+      field("containing", el("input", { id: "item-text", type: "search", value: state.text, oninput: (event) => { state.text = event.target.value; draw(); } }))),
     el("ul", { class: "legend" }, ["pass", "part", "fail", "missing", "unseen"].map((kind) =>
       el("li", {}, el("span", { class: `cell ${kind}`, "aria-hidden": "true" }, GLYPHS[kind]), { part: "in part", missing: "no reply", unseen: "not rolled out" }[kind] || kind))),
     list);

@@ -16,7 +16,7 @@ function skill(node, choice) {
       el("label", { for: "version" }, "Version ", el("output", { id: "version-name" }, `v${to}`)), slider,
       el("button", { type: "button", disabled: to === 0, onclick: () => go(to - 2, to - 1) }, "Older"),
       el("button", { type: "button", disabled: to === last, onclick: () => go(to, to + 1) }, "Newer"),
-      el("label", { for: "base" }, "compared with "), base),
+      field("compared with", base)),
     el("p", { class: "sub" }, about(version)),
     el("div", { class: "skillview" },
       el("section", {}, el("h3", {}, from < 0 ? "The seed" : `What changed since v${from}`),

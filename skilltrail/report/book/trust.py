@@ -110,10 +110,10 @@ def _splits(
         twice = [value for value, n in known.items() if n > 1]
         if twice:
             told = f"{len(twice)} of {len(known)} stand in two splits, such as {min(twice)}"
-            yield "Splits apart", NOTE, told
+            yield "Splits disjoint", NOTE, told
             return
     sizes = " + ".join(f"{len(rows)} {name}" for name, rows in splits.items())
-    yield "Splits apart", GOOD, f"no item or content stands in two of {sizes}"
+    yield "Splits disjoint", GOOD, f"no item or content stands in two of {sizes}"
 
 
 def _split(name: str, rows: Sequence[Any]) -> tuple[str, str, str]:
