@@ -19,10 +19,11 @@ from skilltrail.history.log.events import Unreadable, is_canonical, make_event, 
 from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 from skilltrail.history.log.schema import event_schema, field_table
+from skilltrail.history.log.terms import TERMS, in_terms
 from skilltrail.history.log.types import CLASSES
 from skilltrail.history.log.types.outcomes import GateJudged, RunStarted
 from skilltrail.history.log.types.parts import Verdict
-from skilltrail.history.log.words import SENTENCES, TERMS, in_terms, sentence, told
+from skilltrail.history.log.words import SENTENCES, sentence, told
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"
@@ -429,6 +430,23 @@ def test_an_event_is_read_as_its_own_class_alone(tmp_path: Path) -> None:
 def test_a_verdict_is_printed_and_recorded_as_its_word() -> None:
     word = Verdict.ACCEPTED
     assert (f"{word}", str(word), canonical(word)) == ("accepted", "accepted", '"accepted"')
+
+
+def test_the_log_tells_why_a_reply_was_refused_and_a_step_in_the_words_of_the_field(
+    tmp_path: Path,
+) -> None:
+    """Commits keep their shorter lines."""
+    long = f'edits[0] (append text "{"x" * 80}"): copies_answer: of train item "a"'
+    ended = {"epoch": 1, "step": 1, "result": "no_patch", "reason": "nobody proposed an edit"}
+    with EventLog.open(tmp_path / "events.jsonl") as log:
+        log.append("run.started", started())
+        refused = log.append("reply.rejected", reply(long))
+        step = log.append("step.ended", ended | {"counts": {}, "version": 0})
+    shown = [words for _, words in told([refused, step])]
+    assert shown[0].endswith('copies_answer: of train item "a"')
+    assert sentence(refused, None).endswith("…")
+    assert shown[1] == "step 1: no edit proposed"
+    assert sentence(step, None) == "step 1: no_patch, nobody proposed an edit"
 
 
 def test_recorded_words_are_told_in_the_terms_of_the_field_on_the_page_too() -> None:

@@ -131,6 +131,26 @@ def test_an_expected_answer_is_refused_and_a_common_label_is_not() -> None:
     assert refusal("- Say Entailed only when it follows.", *labels) == ""
 
 
+def test_the_labels_of_a_classification_are_told_in_any_case_and_before_each_came_twice() -> (
+    None
+):
+    """A rule that names all labels is what such a task needs, and copies no item."""
+    rule = "- Answer with one word: billing, account or bug."
+    labels = ["Billing", "billing", "BILLING", "Account", "account", "bug", "Bug", "bug", "Bug"]
+    items = [Item(str(n), {"t": str(n)}, [label]) for n, label in enumerate(labels)]
+    assert refusal(rule, *items) == ""
+    assert (
+        refusal("- Answer Billing, Account or Outage.", *items[:8], Item("x", {}, ["Outage"]))
+        == ""
+    )
+    few = [
+        Item(str(n), {"t": str(n)}, [answer])
+        for n, answer in enumerate(["Oslo", "Rome", "oslo"])
+    ]
+    assert refusal("- Prefer Rome.", *few) == "copies_answer"
+    assert refusal("- Prefer Oslo.", *few) == ""
+
+
 def test_words_of_many_items_are_the_tasks_own() -> None:
     items = [Item(str(n), {"t": f"Answer from Table 3 Part B only {n}"}) for n in range(4)]
     assert refusal("- Always read Table 3 Part B before you answer.", *items) == ""

@@ -177,12 +177,37 @@ def test_a_title_and_merged_cells_above_a_heading_are_passed_over_and_told(
         csv.writer(file).writerows(SHEET)
     for name in ("문의.xlsx", "문의.csv"):
         table = read_table(tmp_path / name)
-        assert [row["질문"] for row in table.rows] == [row[1] for row in SHEET[3:]]
+        assert [row["질문"] for row in table.rows] == [row[1] for row in SHEET[3:-1]]
+        assert table.notes[1] == "line 6 sums up the table and is left out: '합계 2'"
         assert "the heading is line 3" in table.notes[0]
         assert "문의" in table.notes[0]
         made = make_records(table.rows, find_columns(list(table.rows[0])))
         assert [one["id"] for one in made.records] == ["1", "2"]
-        assert made.notes == ["1 row without a question or an answer is left out"]
+        assert made.notes == []
+
+
+def test_sums_below_a_table_are_no_items_and_a_question_about_a_sum_is_one(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "tickets.csv"
+    rows = ["Ticket;Team", "Total price?;billing", "It crashes;bug", "sum;math"]
+    path.write_text("\n".join([*rows, ";", "Total:;84", "Average;41,5 %"]) + "\n", "utf-8")
+    table = read_table(path)
+    assert [row["Ticket"] for row in table.rows] == ["Total price?", "It crashes", "sum"]
+    assert [note for note in table.notes if "sums up" in note] == [
+        "line 8 sums up the table and is left out: 'Average 41,5 %'",
+        "line 7 sums up the table and is left out: 'Total: 84'",
+    ]
+
+
+def test_all_columns_that_are_not_known_are_asked_for_at_once(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (here / "tickets.csv").write_text("Ticket;Team;Who\nIt crashes;bug;Ann\n", "utf-8")
+    assert run(["init", "--data", "tickets.csv", "--yes"]) == 2
+    err = capfd.readouterr().err
+    assert "for the question and the answer: there are Ticket, Team, Who." in err
+    assert "--column question=NAME --column answer=NAME" in err
 
 
 def test_cells_that_are_missing_at_the_end_of_a_row_count_as_empty_and_are_told(

@@ -130,6 +130,18 @@ def test_plain_lines_come_at_times_and_the_bound_falls_with_what_gates_save(
     ]
 
 
+def test_a_step_whose_edits_were_all_refused_says_where_the_reason_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Meter(Place(tmp_path, tmp_path), "train") as meter, Progress("train") as shown:
+        shown.read(meter)
+        shown.step(record(1, replies_rejected=3, patches=3), state())
+        shown.step(record(2, replies_rejected=1, patches=3, applied=2), state())
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("what 3 optimizer replies proposed was refused: `skilltrail log`")
+    assert "refused" not in second
+
+
 def test_the_time_spent_on_what_is_reused_does_not_slow_the_pace(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -160,16 +160,17 @@ def _columns(
     columns = find_columns(names, wanted.columns)
     given = dict(columns.of)
     checked = any("checks" in row for row in table.rows)
-    for role in ("question",) if checked else ("question", "answer"):
-        if role in given and not (columns.guessed and ask is not None):
-            continue
-        if ask is None:
-            raise DataError(
-                f"{wanted.path}: no column is known for the {role}",
-                f"there are {', '.join(names)}",
-                f"Say it: --column {role}=NAME",
-            )
-        given[role] = ask(role, names)
+    roles = ("question",) if checked else ("question", "answer")
+    unknown = [role for role in roles if role not in given]
+    if unknown and ask is None:
+        raise DataError(
+            f"{wanted.path}: no column is known for the {' and the '.join(unknown)}",
+            f"there are {', '.join(names)}",
+            f"Name them: {' '.join(f'--column {role}=NAME' for role in unknown)}",
+        )
+    for role in roles:
+        if ask is not None and (role in unknown or columns.guessed):
+            given[role] = ask(role, names)
     return Columns(given, columns.options, columns.guessed and ask is None)
 
 

@@ -6,7 +6,8 @@ reads it. Three signs are looked for in the text of the train items the optimize
     passage   `_PASSAGE` words in a row, in any case
     details   `_DETAILS` words in a row with two or more that name something (a capital inside
               a sentence, or a digit), written the same way, or naming something there too
-    answer    an item's expected answer that is no common label
+    answer    an item's expected answer that is no label: no other item has it, in any case,
+              and the items have not few answers for many of them
 
 What several items share is the tasks' own vocabulary and no sign; nor is what the skill has
 already. Worked examples are exempt: the caller does not ask about them.
@@ -23,7 +24,7 @@ from functools import cached_property, lru_cache
 from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
 
-TAG = "copied/1"
+TAG = "copied/2"
 _PASSAGE = 8
 _DETAILS = 3
 _COMMON = 3  # so many items make a phrase the tasks' own
@@ -114,11 +115,16 @@ class TrainTexts:
     def _answers(self) -> list[tuple[str, str]]:
         """Each telling expected answer, folded, with the one item that has it."""
         owners: dict[str, list[str]] = {}
+        telling: set[str] = set()
         for item in self._items:
             answers = {Words.of(text) for text in texts_in(item.gold)}
-            for answer in {words.folded for words in answers if _telling(words)}:
+            telling |= {words.folded for words in answers if _telling(words)}
+            for answer in {words.folded for words in answers}:
                 owners.setdefault(answer, []).append(item.id)
-        return sorted((answer, ids[0]) for answer, ids in owners.items() if len(ids) == 1)
+        if len(owners) * _COMMON <= len(self._items):
+            return []  # a label that came once yet is a label
+        return sorted((answer, owners[answer][0]) for answer in telling
+                      if len(owners[answer]) == 1)  # fmt: skip
 
 
 def _passages(content: str) -> Iterator[str]:

@@ -20,7 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from skilltrail.core.files import write_atomic
-from skilltrail.history.log.words import count, in_terms
+from skilltrail.history.log.terms import in_terms
+from skilltrail.history.log.words import count
 from skilltrail.method.run import State
 from skilltrail.optimizers.protocol import StepRecord
 from skilltrail.runtime.console import console, say
@@ -140,6 +141,10 @@ class Progress:
         unusable = record.counts.get("replies_rejected", 0)
         if unusable and not record.counts.get("patches", 0):
             line += f"; every optimizer reply was invalid ({unusable} rejected)"
+        elif unusable and not record.counts.get("applied", 0):
+            line += (
+                f"; what {unusable} optimizer replies proposed was refused: `skilltrail log`"
+            )
         say(line)
         if self._asked is not None:
             unasked = (self._gate_items - record.counts.get("judged", 0)) * self._repeats

@@ -8,6 +8,7 @@ What is passed over or filled in is told.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,11 @@ from skilltrail.envs.protocol import Where
 Cells = Sequence[Any]
 _LOOKED_AT = 10  # rows that a heading is sought in
 _SHOWN = 5
+# What stands in front of the sums below a table.
+_SUMS = re.compile(
+    r"(?:grand |sub)?totals?|sums?|count|average|mean|summe|gesamt|anzahl|mittelwert"
+    r"|합계|총계|소계|평균"
+)
 
 
 def headed(
@@ -47,8 +53,12 @@ def headed(
     if twice:
         remedy = "Give every column of the heading its own name"
         raise DataError(str(where), f"column {twice[0]!r} twice", remedy)
-    body = lines[at + 1 :]
+    body = list(lines[at + 1 :])
     notes = [_above(lines[:at], where)] if at else []
+    while body and _is_sum(body[-1][1]):
+        where, row = body.pop()
+        said = " ".join(filter(None, map(_text, row)))
+        notes.append(f"line {where.line} sums up the table and is left out: {said[:80]!r}")
     notes += _nameless(names, body)
     rows, short = [], []
     for where, row in body:
@@ -67,6 +77,21 @@ def headed(
             "as empty"
         )
     return rows, notes
+
+
+def _is_sum(row: Cells) -> bool:
+    """True for a row that says "total" and otherwise holds numbers alone."""
+    first, *rest = [text for text in map(_text, row) if text] or [""]
+    word = _SUMS.fullmatch(first.rstrip(": ").casefold())
+    return word is not None and all(map(_is_number, rest))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.rstrip("%").replace(" ", "").replace(",", "."))
+    except ValueError:
+        return False
+    return True
 
 
 def _heading(rows: Sequence[Cells]) -> int:

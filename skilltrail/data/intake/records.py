@@ -65,7 +65,8 @@ def make_records(rows: Sequence[Row], columns: Columns) -> Records:
         noun, are = ("row", "is") if blank == 1 else ("rows", "are")
         made.notes.append(f"{blank} {noun} without a question or an answer {are} left out")
     if merged:
-        made.notes.append(f"{merged} rows repeat a question; their answers are all accepted")
+        repeat = "1 row repeats" if merged == 1 else f"{merged} rows repeat"
+        made.notes.append(f"{repeat} a question; their answers are all accepted")
     _group(made)
     return made
 

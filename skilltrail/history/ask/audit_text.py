@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from skilltrail.core.hidden import spelled_block
 from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin, Tried
 from skilltrail.history.ask.line_history import Attempt, LineHistory
-from skilltrail.history.log.words import costs, count, in_terms, on_target, score, visible
+from skilltrail.history.log.terms import in_terms
+from skilltrail.history.log.words import costs, count, on_target, score, visible
 from skilltrail.skill.edit import Edit
 from skilltrail.skill.folder import MAIN
 

@@ -17,22 +17,10 @@ from skilltrail.core.hidden import spelled_out
 from skilltrail.core.targets import cases_of, targets_in
 from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.terms import in_terms
 from skilltrail.history.log.types.parts import Purpose, Verdict
 
-# What logs call things, which keeps their bytes, and what people are told in the field's words.
-TERMS = {
-    "no_patch": "no edit proposed",
-    "no_change": "document unchanged",
-    "nobody proposed an edit": "no edit proposed",
-    "cannot win any more": "cannot reach the current score",
-    "one half of what lost": "retry: half of the rejected edits",
-}
-
-
-def in_terms(recorded: str) -> str:
-    """Return a recorded word or reason as people are told it."""
-    word = next((word for word in TERMS if recorded.startswith(word)), "")
-    return TERMS[word] + recorded[len(word) :] if word else recorded
+_REASON = 300  # characters of why a reply was refused; commits keep fewer
 
 
 def sentence(event: Event, version: int | None) -> str:
@@ -45,7 +33,8 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
 
     That is its sentence, but for rollouts that the gate stopped early: theirs, which commits
     keep, gives the mean of a part of the items; what is shown is the bound that this sets. On
-    several targets, what commits call items are cases: each item on each target.
+    several targets, what commits call items are cases: each item on each target. Of a refused
+    reply the reason is shown too, and a step's result in the words of `TERMS`.
     """
     selection = 0
     for event in events:
@@ -58,6 +47,12 @@ def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[
             words = _rollouts(said, version, _unit(said)) if words is None else words
         elif isinstance(said, types.GateJudged):
             words = _judged(said, version, _unit(said))
+        elif isinstance(said, types.ReplyRejected):
+            words = _reply(said, version, _REASON)
+        elif isinstance(said, types.StepEnded):
+            result, reason = in_terms(said.result), in_terms(visible(said.reason or ""))
+            more = f", {reason}" if reason not in ("", result) else ""
+            words = f"step {said.step}: {result}{more}"
         yield event, sentence(event, version) if words is None else words
         if isinstance(said, types.SkillVersioned):
             version = said.version
@@ -144,8 +139,8 @@ def _proposed(said: types.PatchProposed, version: int | None) -> str:
     return f"patch: {said.patch} has {edits} from {items}".replace("successs", "successes")
 
 
-def _reply(said: types.ReplyRejected, version: int | None) -> str:
-    return f"reply: {visible(said.stage)} unusable, {visible(said.message)}"
+def _reply(said: types.ReplyRejected, version: int | None, most: int = 60) -> str:
+    return f"reply: {visible(said.stage)} unusable, {visible(said.message, most)}"
 
 
 def _merged(said: types.PatchMerged, version: int | None) -> str:

@@ -37,7 +37,7 @@ function svg(tag, attributes, ...children) {
 const score = (value) => (value === null || value === undefined ? "–" : value.toFixed(3));
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(3);
 const whole = (value) => value.toLocaleString("en");
-// What logs call things, and what people are told (`TERMS` in history/log/words.py).
+// What logs call things, and what people are told (`TERMS` in history/log/terms.py).
 const TERMS = {
   "no_patch": "no edit proposed",
   "no_change": "document unchanged",
