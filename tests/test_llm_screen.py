@@ -136,17 +136,25 @@ def test_the_labels_of_a_classification_are_told_in_any_case_and_before_each_cam
 ):
     """A rule that names all labels is what such a task needs, and copies no item."""
     rule = "- Answer with one word: billing, account or bug."
-    labels = ["Billing", "billing", "BILLING", "Account", "account", "bug", "Bug", "bug", "Bug"]
+    labels = [
+        "Billing",
+        "billing",
+        "BILLING",
+        "Account",
+        "account",
+        "bug",
+        "Bug",
+        "bug",
+        "Bug",
+        "Account",
+        "billing",
+    ]
     items = [Item(str(n), {"t": str(n)}, [label]) for n, label in enumerate(labels)]
     assert refusal(rule, *items) == ""
-    assert (
-        refusal("- Answer Billing, Account or Outage.", *items[:8], Item("x", {}, ["Outage"]))
-        == ""
-    )
-    few = [
-        Item(str(n), {"t": str(n)}, [answer])
-        for n, answer in enumerate(["Oslo", "Rome", "oslo"])
-    ]
+    once = Item("x", {}, ["Outage"])
+    assert refusal("- Answer Billing, Account or Outage.", *items, once) == ""
+    assert refusal("- Answer Billing, Account or Outage.", *items[:4], once) == "copies_answer"
+    few = [Item(str(n), {}, [answer]) for n, answer in enumerate(["Oslo", "Rome", "oslo"])]
     assert refusal("- Prefer Rome.", *few) == "copies_answer"
     assert refusal("- Prefer Oslo.", *few) == ""
 

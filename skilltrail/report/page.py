@@ -208,7 +208,7 @@ def _told(run: Mapping[str, Any]) -> str:
     if "gguf" in target:  # known by its bytes alone
         named = target["gguf"] == EMBEDDED_SHA256
         model = EMBEDDED_MODEL if named else f"a local model (GGUF {target['gguf'][:8]})"
-    state = "" if run["finished"] else " The run is still going on."
+    state = "" if run["finished"] else " The run is still in progress."
     return (
         f"A skill document for {model}, which {'stay' if several else 'itself stays'} frozen, "
         f"trained on {run['train']} items and chosen on {run['selection']} others.{state}"
