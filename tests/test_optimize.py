@@ -112,7 +112,8 @@ def test_in_a_running_loop_both_forms_work(server: FaultServer) -> None:
     ("change", "said"),
     [
         ({"items": ITEMS[:3]}, "at least 6 items"),
-        ({"items": [{"x": 1, "y": 2, "z": 3}] * 9}, "question"),
+        ({"items": [{"x": 1, "y": 2, "z": 3}] * 9}, "the question: there are x, y, z"),
+        ({"columns": {"question": "asked"}}, "the question: there are question, answer"),
         ({"items": {"train": ITEMS, "test": ITEMS}}, "Name train, selection"),
         ({"items": [{"question": object()}] * 9}, "not JSON"),
         ({"metric": lambda item, reply: 2.0}, "a score is a number in"),
@@ -143,6 +144,19 @@ def test_a_files_rows_without_a_question_are_left_out_and_told_unless_quiet(
     splits = splits_of(path, kind, 42, None)
     assert sum(map(len, splits.values())) == len(ITEMS)
     assert "left out for want of a question: 1 of 19 rows" in capfd.readouterr().err
+
+
+def test_fields_of_any_name_are_the_question_where_the_program_says_so(tmp_path: Path) -> None:
+    rows = [{"Ticket": one["question"], "Team": one["answer"], "Who": "Ann"} for one in ITEMS]
+    path = tmp_path / "tickets.csv"
+    lines = [";".join(row.values()) for row in rows]
+    path.write_text("\n".join(["Ticket;Team;Who", *lines]) + "\n", "utf-8")
+    for items in (rows, path):
+        kind = MetricEnv(MetricParams(function="m"))
+        splits = splits_of(items, kind, 42, None, {"question": "Ticket"})
+        found = [one for part in splits.values() for one in part]
+        asked = {one["question"] for one in ITEMS}
+        assert {one.input["question"] for one in found} == asked
 
 
 def test_a_workspace_of_the_pipeline_is_not_taken_over(

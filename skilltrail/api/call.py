@@ -60,6 +60,7 @@ def optimize(
     epochs: int = 4,
     seed: int = 42,
     ratio: str | None = None,
+    columns: Mapping[str, str] | None = None,
     workspace: str | Path | None = None,
     evaluate: bool = True,
     progress: bool = True,
@@ -77,6 +78,8 @@ def optimize(
         lr: most edits applied in a step.
         epochs: passes over the train split.
         ratio: train:selection:test; None = alike up to 300 items.
+        columns: fields of the items by what they are, `{"question": "Ticket text"}`, where
+            their names do not say it.
         workspace: a folder, made a git repository if it is none; None = a temporary one that
             lives as long as the result.
         evaluate: False keeps the test split sealed.
@@ -90,8 +93,8 @@ def optimize(
     """
     call = aoptimize(
         items=items, metric=metric, skill=skill, target=target, optimizer=optimizer, lr=lr,
-        epochs=epochs, seed=seed, ratio=ratio, workspace=workspace, evaluate=evaluate,
-        progress=progress, **params,
+        epochs=epochs, seed=seed, ratio=ratio, columns=columns, workspace=workspace,
+        evaluate=evaluate, progress=progress, **params,
     )  # fmt: skip
     return _in_a_loop(call)
 
@@ -107,6 +110,7 @@ async def aoptimize(
     epochs: int = 4,
     seed: int = 42,
     ratio: str | None = None,
+    columns: Mapping[str, str] | None = None,
     workspace: str | Path | None = None,
     evaluate: bool = True,
     progress: bool = True,
@@ -123,7 +127,7 @@ async def aoptimize(
         own = MetricParams(function=named(metric), **params.get("envs", {}).get("metric", {}))
         env = MetricEnv(own)
         with _quiet(not progress):
-            splits = splits_of(items, env, seed, ratio)
+            splits = splits_of(items, env, seed, ratio, columns)
         await asyncio.to_thread(_prepare, folder, text, values, own)
         write_splits(folder, splits, {"env": env.name, "how": "by the program", "warnings": []})
         read = load_params(folder / "params.yaml", {"metric": MetricParams})

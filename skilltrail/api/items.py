@@ -24,27 +24,33 @@ Records = Iterable[Any] | Mapping[str, Iterable[Any]] | str | Path
 
 
 def splits_of(
-    items: Records, env: MetricEnv, seed: int, ratio: str | None
+    items: Records,
+    env: MetricEnv,
+    seed: int,
+    ratio: str | None,
+    columns: Mapping[str, str] | None = None,
 ) -> dict[str, list[Item]]:
     """Return the items of each split.
 
     Args:
         items: mappings, (question, answer) pairs, objects with `toDict` (DSPy), a file's path;
             or a mapping of split names (train, selection or validation, test) to such lists.
+        columns: fields of the items by role, where their names do not tell it.
 
     Raises:
         DataError: no question in an item, or too few items.
     """
+    own = {} if columns is None else dict(columns)
     named = _named(items)
     if named is not None:
         return {
-            split: _items(enumerate(map(_mapping, named[split]), 1), env, split)
+            split: _items(enumerate(map(_mapping, named[split]), 1), env, split, own)
             for split in SPLITS
         }
     if isinstance(items, (str, Path)):
-        items = _of_file(Path(items))
+        items = _of_file(Path(items), own)
     assert not isinstance(items, Mapping)
-    every = _items(enumerate(map(_mapping, items), 1), env, "items")
+    every = _items(enumerate(map(_mapping, items), 1), env, "items", own)
     by_content: dict[str, Item] = {}
     for one in every:
         by_content.setdefault(normalised(env.content(one)), one)
@@ -57,11 +63,11 @@ def splits_of(
     }
 
 
-def _of_file(path: Path) -> list[dict[str, Any]]:
+def _of_file(path: Path, own: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return a file's rows; those without a question, totals mostly, are left out and told."""
     table = read_table(path)
     names = list(dict.fromkeys(name for row in table.rows for name in row))
-    asked = find_columns(names).get("question") or ""
+    asked = find_columns(names, own).get("question") or ""
     rows = [row for row in table.rows if str(row.get(asked) or "").strip()]
     left_out = len(table.rows) - len(rows)
     notes = list(table.notes)
@@ -101,11 +107,23 @@ def _mapping(one: Any) -> dict[str, Any]:
         ) from error
 
 
-def _items(rows: Iterable[tuple[int, dict[str, Any]]], env: MetricEnv, name: str) -> list[Item]:
+def _items(
+    rows: Iterable[tuple[int, dict[str, Any]]],
+    env: MetricEnv,
+    name: str,
+    own: Mapping[str, str],
+) -> list[Item]:
     rows = list(rows)
     if not rows:
         raise DataError(f"{name} of optimize", "no items", "Give at least six")
-    columns = find_columns(list(dict.fromkeys(key for _, row in rows for key in row)))
+    names = list(dict.fromkeys(key for _, row in rows for key in row))
+    columns = find_columns(names, own)
+    if columns.get("question") not in names:
+        raise DataError(
+            f"{name} of optimize: no field is known for the question",
+            f"there are {', '.join(names)}",
+            'Name it: columns={"question": NAME}',
+        )
     found, taken = [], set()
     for line, row in rows:
         where = Where(name, line)

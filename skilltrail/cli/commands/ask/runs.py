@@ -224,6 +224,8 @@ def diff(
     pairs = [("hard", *found.mean_hard), ("soft", *found.mean_soft)]
     means = ", ".join(f"{name} {_score(a)} → {_score(b)}" for name, a, b in pairs)
     emit(f"{found.items} selection items under both: {means}; {found.same} the same")
+    if not found.changed:
+        return
     table(
         ("item", "hard", "soft"),
         [
