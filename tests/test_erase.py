@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
 import sqlite3
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -241,6 +243,67 @@ def test_what_is_a_person_s_own_is_left_and_named(
     assert holders(here, PERSON) == []
     assert git(here, "log", "-1", "--format=%s", "main").strip() == f"Data of {MARKER}"
     assert git(here, "status", "--porcelain", "--", "data").strip() == ""
+
+
+def test_archives_are_looked_into_and_never_written_over(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A text stands readably in a ZIP that stores, and in a database; writing over it there
+    would leave a file that opens nowhere."""
+    kept = here / "kept"
+    kept.mkdir()
+    for name, method in (("stored", zipfile.ZIP_STORED), ("packed", zipfile.ZIP_DEFLATED)):
+        with zipfile.ZipFile(kept / f"{name}.eval", "w", method) as archive:
+            archive.writestr("samples/1.json", json.dumps({"answer": SECRET}))
+    (kept / "log.json.gz").write_bytes(gzip.compress(SECRET.encode()))
+    (kept / "harmless.zip").write_bytes((kept / "packed.eval").read_bytes()[:40])
+    with sqlite3.connect(kept / "mlflow.db") as base:
+        base.execute("CREATE TABLE said (text)")
+        base.execute("INSERT INTO said VALUES (?)", (SECRET,))
+    before = {path: path.read_bytes() for path in kept.iterdir()}
+    assert run(["erase", "--text", SECRET, "--yes", "--everywhere"]) == 1
+    err = " ".join(capfd.readouterr().err.split())
+    for name in ("stored.eval", "packed.eval", "log.json.gz", "mlflow.db"):
+        assert f"kept/{name}" in err.partition("still found in")[2]
+    assert "could not be looked into: kept/harmless.zip" in err
+    assert "delete it, or make it anew" in err.lower()
+    assert {path: path.read_bytes() for path in kept.iterdir()} == before
+    shutil.rmtree(kept)
+    assert run(["erase", "--text", SECRET, "--yes", "--everywhere"]) == 0
+
+
+def test_another_work_tree_that_keeps_the_objects_is_named(
+    here: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    git(here, "add", "data/small", "params.yaml", "dvc.yaml")
+    git(here, "commit", "-q", "-m", "Data")
+    git(here, "worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    (here / ".git/worktrees/other/COMMIT_EDITMSG").write_text(PERSON, encoding="utf-8")
+    assert run(["erase", "--text", PERSON, "--yes", "--everywhere"]) == 1
+    err = capfd.readouterr().err.partition("still found in")[2]
+    assert str(tmp_path / "other") in "".join(err.split())
+    assert "git worktree remove" in " ".join(err.split())
+    assert not (here / ".git/worktrees/other/COMMIT_EDITMSG").read_text("utf-8").count(PERSON)
+    git(here, "worktree", "remove", "--force", str(tmp_path / "other"))
+    assert run(["erase", "--text", PERSON, "--yes", "--everywhere"]) == 0
+    assert holders(here, PERSON) == []
+
+
+def test_a_stash_is_named_with_what_takes_it_away(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    git(here, "add", "params.yaml")
+    git(here, "commit", "-q", "-m", "Base")
+    (here / "params.yaml").write_text(f"# {PERSON}\n", encoding="utf-8", newline="\n")
+    git(here, "stash", "-q")
+    assert run(["erase", "--text", PERSON, "--yes", "--everywhere"]) == 1
+    err = " ".join(capfd.readouterr().err.partition("still found in")[2].split())
+    assert "refs/stash" in err
+    assert "drop or edit it yourself" in err.lower()
+    assert "--everywhere" not in err
+    git(here, "stash", "drop", "-q")
+    assert run(["erase", "--text", PERSON, "--yes", "--everywhere"]) == 0
+    assert holders(here, PERSON) == []
 
 
 def test_old_objects_are_gone_from_packs_reflogs_and_replaced_refs(here: Path) -> None:

@@ -162,6 +162,21 @@ def clean_index(git: Git, dirty: set[str], clean: Clean, wanted: Callable[[str],
         git.here("update-index", "-q", "--refresh")
 
 
+def other_trees(git: Git, dirty: set[str]) -> list[Path]:
+    """Return the other work trees of this repository, deleted ones too, whose index names one
+    of the objects."""
+    found = []
+    for own in (git.git_dir, *sorted(git.git_dir.glob("worktrees/*"))):
+        if own == git.own_dir or not (own / "index").is_file():
+            continue
+        listed = git.here(f"--git-dir={own}", "ls-files", "--stage", "-z").split(b"\0")[:-1]
+        if any(entry.split(b" ", 2)[1].decode() in dirty for entry in listed):
+            named = own / "gitdir"
+            lies = Path(named.read_text("utf-8").strip()) if named.is_file() else own
+            found.append(lies.parent)
+    return found
+
+
 def drop_replaced(git: Git, dirty: set[str]) -> None:
     """Delete replacements (`git replace`) of or by what holds the text."""
     refs = git.refs("refs/replace")
@@ -173,7 +188,8 @@ def drop_replaced(git: Git, dirty: set[str]) -> None:
 def messages(git: Git, holds: Holds) -> list[Path]:
     """Return the files in which git keeps messages (reflogs, drafts) that hold the text."""
     folder = git.git_dir
-    found = [path for path in folder.glob("*MSG*") if path.is_file()]
+    drafts = (*folder.glob("*MSG*"), *folder.glob("worktrees/*/*MSG*"))
+    found = [path for path in drafts if path.is_file()]
     for logs in (folder / "logs", *folder.glob("worktrees/*/logs")):
         found += [path for path in logs.rglob("*") if path.is_file()]
     return [path for path in found if holds(path.read_bytes())]

@@ -32,6 +32,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.runtime.erase.dvc import cached_files
+from skilltrail.runtime.erase.packed import is_packed, packed_holds
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store import database
 from skilltrail.store.erasing import dirty_lines, dirty_rows
@@ -53,6 +54,8 @@ PASSED_OVER = (
 )  # fmt: skip
 _PARAMS = "params.yaml"  # names the event that a fork goes on from
 _HEX = re.compile(rb"[0-9a-f]{64}")
+PACKED = "packed file, never written over: delete it, or make it anew"
+LINKED = "linked work tree: erase there too, or `git worktree remove` it"
 
 
 @dataclass(frozen=True)
@@ -162,9 +165,22 @@ class Search:
         found = {}
         for path, name in self._walk():
             data = path.read_bytes()
+            if is_packed(data):
+                continue
             follows = name == _PARAMS or matches(name, WHOLE)
             if self.eraser.holds(data) or (follows and self.clean(data) != data):
                 found[path] = name
+        return found
+
+    @cached_property
+    def packed(self) -> dict[str, bool | None]:
+        """Archives and databases that hold the text, and, as None, those nobody can read."""
+        found = {}
+        for path, name in self._walk():
+            data = path.read_bytes()
+            held = packed_holds(data, self.eraser.holds) if is_packed(data) else False
+            if held is not False:
+                found[name] = held
         return found
 
     def _walk(self) -> Iterator[tuple[Path, str]]:
@@ -194,6 +210,8 @@ class Search:
                 rows += self._in_log(name, self.logs[path])
             else:
                 rows.append(Found(name, "file", not follows_a_run(name)))
+        for name, held in self.packed.items():
+            rows += [Found(name, PACKED, own=True)] if held else []
         for ref, logs in self.branches.items():
             rows += [row for log in logs for row in self._in_log(ref, log)]
         cached = list(cached_files(self.place.workspace, self.eraser.holds))
@@ -216,6 +234,8 @@ class Search:
             return
         if self.dirty:
             yield Found(".git", f"{len(self.dirty)} objects")
+        for tree in in_git.other_trees(self.git, self.dirty):
+            yield Found(str(tree), LINKED, own=True)
         for path in in_git.messages(self.git, self.eraser.holds):
             yield Found(
                 f".git/{path.relative_to(self.git.git_dir).as_posix()}", "file", own=True

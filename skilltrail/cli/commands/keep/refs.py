@@ -229,7 +229,12 @@ def erase(
 
     place = find_place()
     wanted = _text_to_erase(text)
-    found = Search(place, wanted).find()
+    search = Search(place, wanted)
+    found = search.find()
+    unread = [name for name, held in search.packed.items() if held is None]
+    if unread:
+        names = ", ".join(unread[:4]) + (", …" if len(unread) > 4 else "")
+        say(f"{len(unread)} packed files could not be looked into: {names}")
     if dry_run or not found:
         _tell_found(found, as_json=as_json)
         return
@@ -244,11 +249,21 @@ def erase(
         emit_json({"erased": [f.to_json() for f in found], "left": [f.to_json() for f in left]})
     if left:
         where = ", ".join(one.place for one in left[:8])
-        own = any(one.own for one in left)
-        remedy = "Say --everywhere, or edit them yourself" if own else "Run it again"
-        raise FaultError("It is erased, but still found in", where, remedy)
+        raise FaultError("It is erased, but still found in", where, _remedy(left, everywhere))
     say("it is gone from here. Copies elsewhere are beyond this: other clones, remotes of git")
     say("and DVC, what a provider keeps. Commit what changed, and revoke a secret")
+
+
+def _remedy(left: Sequence[Found], everywhere: bool) -> str:
+    """Return what takes the text out of where it is left."""
+    from skilltrail.runtime.erase.search import LINKED, PACKED
+
+    told = [what for what in (PACKED, LINKED) if any(one.what == what for one in left)]
+    if any(one.own and one.what not in told for one in left):
+        here = "drop or edit it yourself, then run it again"
+        told.insert(0, here if everywhere else "say --everywhere, or edit them yourself")
+    words = "; ".join(told)
+    return words[0].upper() + words[1:] if told else "Run it again"
 
 
 def _text_to_erase(text: str | None) -> str:
