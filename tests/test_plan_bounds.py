@@ -52,6 +52,8 @@ class Moody(ScriptedModel):
         self.seen += 1
         if self.mood == "too long" and self.seen % 5:
             raise TooLong("scripted")
+        if self.mood == "cut off":
+            return Reply('{"edits": [', finish="length", usage={"input": 9, "output": 9})
         if self.mood == "garbage" or (self.mood == "garbage first" and self.seen % 2):
             return GARBAGE
         try:
@@ -72,13 +74,16 @@ SETTINGS = st.fixed_dictionaries(
             ["patch", "rewrite_from_suggestions", "full_rewrite_minibatch"]
         ),
         "merge_batch_size": st.integers(2, 4),
+        "merge_ask": st.sampled_from(["touching", "always"]),
+        "max_skill_tokens": st.sampled_from([0, 12, 40]),
+        "stop": st.fixed_dictionaries({"calls": st.sampled_from([0, 0, 9, 30])}),
         "compaction": st.booleans(),
         "patience": st.integers(0, 2),
         "use_gate": st.booleans(),
         "gate": st.fixed_dictionaries(
             {
                 "repeats": st.integers(1, 2),
-                "rule": st.sampled_from(["strict", "paired"]),
+                "rule": st.sampled_from(["strict", "paired", "no_regression", "pareto"]),
                 "prefer_shorter": st.booleans(),
             }
         ),
@@ -86,6 +91,9 @@ SETTINGS = st.fixed_dictionaries(
             {
                 "minibatch_size": st.integers(1, 3),
                 "success": st.sampled_from(["auto", "always", "never"]),
+                "grouping": st.sampled_from(["cause", "shuffled"]),
+                "per_batch": st.booleans(),
+                "most_edits": st.integers(0, 1),
             }
         ),
         "skill_aware": st.fixed_dictionaries(
@@ -98,12 +106,15 @@ SETTINGS = st.fixed_dictionaries(
                 "pairs": st.sampled_from(["mixed", "changed", "unchanged"]),
                 "max_extra": st.integers(0, 9),
                 "mode": st.sampled_from(["gated", "force"]),
+                "ask": st.sampled_from(["needed", "always"]),
             }
         ),
-        "meta_skill": st.fixed_dictionaries({"enabled": st.booleans()}),
+        "meta_skill": st.fixed_dictionaries(
+            {"enabled": st.booleans(), "from_epoch": st.integers(1, 3)}
+        ),
     }
 )
-MOODS = st.sampled_from(["sound", "garbage first", "garbage", "too long"])
+MOODS = st.sampled_from(["sound", "garbage first", "garbage", "too long", "cut off"])
 
 
 def foreseen(params: Params, role: str) -> tuple[int, int]:
@@ -135,7 +146,9 @@ def test_no_run_makes_more_calls_than_plan_foresees_at_most(
     )
     target = ToyModel(jitter=False)
     with TemporaryDirectory() as folder:
-        run_toy(Path(folder), NullStore(), params, target, optimizer=optimizer)
+        # What `stop.calls` counts as known must be known.
+        store = FactStore.open(Path(folder)) if params.stop.calls else NullStore()
+        run_toy(Path(folder), store, params, target, optimizer=optimizer)
     fewest, most = foreseen(params, "optimizer")
     assert fewest <= len(model.requests) <= most
     fewest, most = foreseen(params, "target")
@@ -144,6 +157,12 @@ def test_no_run_makes_more_calls_than_plan_foresees_at_most(
 
 SMALL = st.integers(1, 4)
 RIVALS = {
+    "gepa": {"minibatch": SMALL, "merges": st.integers(0, 3)},
+    "bootstrap": {
+        "candidates": SMALL, "max_bootstrapped": st.integers(0, 2),
+        "max_labelled": st.integers(0, 2),
+    },
+    "random_search": {"candidates": SMALL, "most_edits": SMALL},
     "opro": {
         "rounds": SMALL, "proposals": SMALL, "shown": SMALL, "sample": st.integers(1, 9),
         "exemplars": st.integers(0, 3),

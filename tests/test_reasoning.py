@@ -95,6 +95,48 @@ FORMS = {
         "<|channel|>final <|constrain|>text<|message|>GOLD<|return|>"
     ),
     "Harmony without its tokens": f"analysisWe need one word. {DRAFT}assistantfinalGOLD",
+    "Harmony of which the prompt had the first word": f"One word. {DRAFT}assistantfinalGOLD",
+    "a named block": f"<longcat_think>\n{DRAFT}\n</longcat_think>GOLD",
+    "a block of a process": f"<thought_process>{DRAFT}</thought_process>\nGOLD",
+    "a block of a process of thinking": f"<thinking_process>{DRAFT}</thinking_process>GOLD",
+    "a block of one word": f"<antThinking>{DRAFT}</antThinking>GOLD",
+    "a monologue": f"<internal_monologue>{DRAFT}</internal_monologue>GOLD",
+    "a block and a second look": (
+        f"<thinking>{DRAFT}</thinking><reflection>{DRAFT}</reflection><output>GOLD</output>"
+    ),
+    "an empty block": "<think>\n\n</think>\n\nGOLD",
+    "a block that is its own end": "<think />GOLD",
+    "a block after the text's own beginning": f"<s><think>{DRAFT}</think>GOLD</s>",
+    "a block after a byte order mark": f"\ufeff<think>{DRAFT}</think>GOLD",
+    "a block of begin and end": (
+        f"<|plamo:begin_think:plamo|>{DRAFT}<|plamo:end_think:plamo|>GOLD<|plamo:tag|>"
+    ),
+    "a lone end of a block of begin and end": f"{DRAFT}<|plamo:end_think:plamo|>GOLD",
+    "opened and closed by tokens": (
+        f"<|open|>think<|sep|>{DRAFT}<|close|>think<|sep|>"
+        "<|open|>response<|sep|>GOLD<|close|>response<|sep|>"
+    ),
+    "closed by tokens": f"{DRAFT}<|close|>think<|sep|><|open|>response<|sep|>GOLD",
+    "blocks of kinds": (
+        f"<|message_model|><|content_thinking|>{DRAFT}<|end_message|>"
+        "<|message_model|><|content_text|>GOLD<|end_message|>"
+    ),
+    "a turn of thinking": (
+        f"/think\n{DRAFT}<|im_end|>\n<|im_start|>assistant\nGOLD<|im_end|><|endofturn|>"
+    ),
+    "a turn to think and one to answer": (
+        f"<|im_start|>think\n{DRAFT}<|im_end|>\n<|im_start|>answer\nGOLD<|im_end|>"
+    ),
+    "words in bold": (
+        f"**Here is my thought process:**\n{DRAFT}\n**Here is my response:**\nGOLD"
+    ),
+    "a fold that its heading names": (
+        f"<details>\n<summary>💭 Thought for 3 seconds</summary>\n\n{DRAFT}\n</details>\n\nGOLD"
+    ),
+    "a fence": f"```thinking\n{DRAFT}\n```\nGOLD",
+    "an answer in a box": (
+        f"<think>{DRAFT}</think>\n<|begin_of_box|>GOLD<|end_of_box|>[|endofturn|]"
+    ),
 }
 NO_ANSWER = {
     "a block alone": f"<think>{DRAFT}</think>",
@@ -126,7 +168,7 @@ def test_reasoning_without_an_answer_is_no_text(form: str) -> None:
 @pytest.mark.parametrize(
     "mark",
     ["<|im_end|>", "<|eot_id|>\n", " <|endoftext|>", "<end_of_turn>", "<|end|><|endoftext|>",
-     "<｜end▁of▁sentence｜>"],
+     "<｜end▁of▁sentence｜>", "[|endofturn|]", "<SPECIAL_12>", "</s>", "<|endofturn|><|stop|>"],
 )  # fmt: skip
 def test_a_template_s_mark_of_an_end_is_no_part_of_the_answer(mark: str) -> None:
     assert final_answer(f"GOLD{mark}") == ("GOLD", False)
@@ -145,6 +187,13 @@ def test_a_template_s_mark_of_an_end_is_no_part_of_the_answer(mark: str) -> None
         "final answer: 4",
         " <answer>4</answer>\n",
         "[1] THINK",
+        "<analysis>It fell.</analysis>\n<verdict>4</verdict>",
+        "**Thinking:** it fell.\n\n**Answer:** 4",
+        "<p>a <s n='1'>b</s>",
+        "Put /think\n before it.",
+        "The assistantfinal channel holds it.",
+        "<reflection>4</reflection>",
+        "Write `<think />` there.",
         "<details><summary>Steps</summary>\n4\n</details>\n4",
         "",
         "\n",
@@ -152,6 +201,10 @@ def test_a_template_s_mark_of_an_end_is_no_part_of_the_answer(mark: str) -> None
 )
 def test_a_text_without_reasoning_comes_back_as_it_is(text: str) -> None:
     assert final_answer(text) == (text, False)
+
+
+def test_a_box_is_opened_where_the_reasoning_came_apart() -> None:
+    assert final_answer("It is <|begin_of_box|>GOLD<|end_of_box|>") == ("It is GOLD", False)
 
 
 @given(st.text(st.characters(exclude_characters="<[◁")))

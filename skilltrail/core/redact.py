@@ -18,37 +18,14 @@ from urllib.parse import quote
 HIDDEN = "[hidden]"
 
 _NAME_PARTS = (
-    "key",
-    "token",
-    "secret",
-    "password",
-    "passwd",
-    "passphrase",
-    "credential",
-    "connection_string",
-    "connectionstring",
-    "_pwd",
-    "bearer",
-    "authorization",
-    "cookie",
-)
+    "key", "token", "secret", "password", "passwd", "passphrase", "credential",
+    "connection_string", "connectionstring", "_pwd", "bearer", "authorization", "cookie",
+)  # fmt: skip
 # Names that hold a word of the list above and never a secret.
-_PLAIN_NAMES = frozenset(
-    {
-        "key",
-        "keys",
-        "key_env",
-        "reply_key",
-        "fact_key",
-        "sort_keys",
-        "tokens",
-        "keyword",
-        "keywords",
-        "monkey",
-        "tokenizer",
-        "stop_token",
-    }
-)
+_PLAIN_NAMES = (
+    "key", "keys", "key_env", "reply_key", "fact_key", "sort_keys", "tokens", "keyword",
+    "keywords", "monkey", "tokenizer", "stop_token",
+)  # fmt: skip
 _SHAPES = re.compile(
     r"""
       \bsk-[A-Za-z0-9_-]{16,}                           # OpenAI, Anthropic and look-alikes
@@ -73,7 +50,7 @@ _SHAPES = re.compile(
     | (?<=://)[^\s/:@]*:[^\s/@]+(?=@)                   # user:password@ in a URL
     | (?<=://)[A-Za-z0-9_-]{20,}(?=@)                   # token@ in a URL
     | (?i:(?<=AccountKey=)|(?<=SharedAccessKey=)|(?<=Password=)|(?<=Pwd=))
-        (?!\{\{|\$\{|<)[^;\s"']+
+        (?!\{\{|\$[{(]|<|[/~.]|[A-Za-z]:[\\/])[^;\s"']+  # PWD=/folder is none
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -115,7 +92,7 @@ _AUTH_HEADER = re.compile(
 )
 # What stands in a secret's place and is none: a word about it, a type, a placeholder, a
 # variable, the start of a sentence.
-_IN_ITS_PLACE = r"""(?: (?: (?P<quoted>["'])(?P=quoted)
+_IN_ITS_PLACE = r"""(?: (?: ""|''
     | ["']? (?: required|optional|missing|none|null|nil|undefined|true|false|hidden|redacted
         |\[hidden\]|masked|omitted|unset|unused|needed|expired|invalid|incorrect|wrong|unknown
         |empty|absent|present|valid|provided|ignored|disabled|enabled|supported|deprecated
@@ -130,14 +107,46 @@ _IN_ITS_PLACE = r"""(?: (?: (?P<quoted>["'])(?P=quoted)
 _ASSIGNED = re.compile(
     rf"""(?ix)
     (?P<name> (?<![a-z0-9_.-]) ["']? [a-z0-9_.-]* (?:api[_-]?key|secret|passwor[dt]|passwd
-        |passphrase|passcode|[_.-]pass|[_.-]pwd|private[_-]?key
+        |pass[\ _-]?phrase|passcode|[_.-]pass|[_.-]pwd|private[_-]?key
         |(?:access|auth|bot|bearer|hub|lab|refresh|session)[_-]?token|x-api-key
-        |kennwort|mot\ de\ passe|contrase[ñn]a|senha|пароль|비밀번호|密[码碼]|パスワード)
+        |kennwort|mot\ de\ passe|contrase[ñn]a|senha|parola|wachtwoord|hasło|heslo|şifre
+        |lösenord|adgangskode|kata\ sandi|mật\ khẩu|пароль|비밀번호|密[码碼]|パスワード)
         [a-z0-9_-]{{0,64}} \\{{0,8}}["']? \s{{0,8}} [:=：] \s{{0,8}} )
     (?! {_IN_ITS_PLACE} )
     (?P<value> (?P<q> \\{{1,8}}["'] | "{{3}} ) (?: [^\n]{{0,400}}? (?P=q) | [^\n]* )
         | [|>][+-]? [ ]* (?:\n[ \t]+[^\n]+)+
         | "(?:[^"\\]|\\.)*" | '(?:[^'\\]|\\.)*' | ["'][^\n]* | [^\s,;&"'}}]+ )
+    """
+)
+# Where a name says less by itself: a test may `pass`, and a phrase has several words.
+_BESIDE = re.compile(
+    rf"""(?ix)
+    (?P<name> (?<![\w.-]) (?: (?:pass|pwd)=(?=\S) | pass\s?=\s?(?=["'])
+        | pwd \s? [:=] \s? (?! [/~.$] | [a-z]:[\\/] )
+        | (?:user(?:name)?|login|account|host)\b [^\n]{{0,60}}? (?:[\s,;/|]|\n\s*)
+            pass \s? [:=] \s?
+        | (?-i:[Pp]ass) \s? [:=] \s? (?=[^\s\d_]{{0,64}}\d) (?=[^\sa-z_]{{0,64}}[a-z])
+        | login \s+ \S{{1,64}} \s+ password \s+
+        | cred(?:ential)?s? \s? [:=] \s? [\w.@-]{{1,64}}[:/] ) )
+    (?! {_IN_ITS_PLACE}
+        | (?:yes|no|on|off|ok|pass(?:ed)?|fail(?:ed)?|skip(?:ped)?|[\d.,/%]+)\b )
+    (?: "[^"\n]{{1,200}}" | '[^'\n]{{1,200}}' | [^\s"',;&]{{4,200}} )
+    | (?P<phrase> \bpass[\ _-]?phrase \s? [:=] \s? ) [a-z]{{3,12}} (?:\ [a-z]{{3,12}}){{2,23}}
+    | (?P<seed> \b(?:seed|recovery|mnemonic|wallet)\b [^\n:=]{{0,20}} [:=]? \s? ["']? )
+        [a-z]{{3,8}} (?:\s[a-z]{{3,8}}){{11,23}}
+    | (?P<quoted_one> \bpass(?:word|phrase|code|wd)\s )
+        (?: "(?=[^"\n]{{0,99}}[\s\d!@\#$%^&*+=~])(?!{_IN_ITS_PLACE})[^"\n]{{4,99}}"
+        | [“«„](?=[^”»“\n]{{0,99}}[\s\d])[^”»“\n]{{4,99}}[”»“]
+        | '(?=[^'\n]{{0,99}}[\s\d!@\#$%^&*+=~])(?!{_IN_ITS_PLACE})[^'\n]{{4,99}}' )
+    | (?P<code> \b(?:recovery|backup|2fa|verification|security)[\s-]codes?
+        (?:\s?[:=]|\sis)? \s ) (?=[a-z-]{{0,9}}\d)[a-z\d]{{3,}}[a-z\d-]{{3,}}
+    | (?P<marked> <[\w:]{{0,20}}(?:password|passwd|secret|api_?key)>
+        | (?:key|name)= ["'][\w.-]{{0,20}}(?:password|secret|api_?key)["']\s+value=["'] )
+        [^<>"'\n]{{4,200}} (?=</|["'])
+    | (?P<cell> \|\s?(?:password|passwd|secret|api\s?key)\s?\|\s? )
+        (?=[^|\s\d]{{0,64}}\d)[^|\s]{{4,99}} (?=\s?\|)
+    | (?P<told> (?:密[码碼]|口令)[是为為:：]\s? | 비밀번호[는은가]\s | パスワード[はが]\s? )
+        [!-~]{{4,}}
     """
 )
 _FLAG = re.compile(
@@ -157,7 +166,7 @@ _NO_SECRET = r"""(?:\w+(?:ed|ing|ly|able|ible|atory)|above|absent|active|below|b
     |unknown|valid|weak|what|wrong)"""
 _SAID = re.compile(
     rf"""(?ix)
-    (?P<name> \b(?:pass(?:wor[dt]s?|wd|phrase|codes?)|pwd)
+    (?P<name> \b(?:pass(?:wor[dt]s?|wd|phrase|codes?)|pwd|(?:my|your|his|her|the\ db)\ pass)
         (?: {_IS} | \s+(?=[^\s\d]{{0,64}}\d)(?=\S{{0,64}}[a-z]) ) )
     (?: ["“„][^"”\n]{{3,200}}["”] | '[^'\n]{{3,200}}' | `[^`\n]{{3,200}}`
         | (?=[^\s\d!@\#$%^&*_+=~]{{0,64}}[\d!@\#$%^&*_+=~])[^\s"'`]{{4,}}
@@ -222,7 +231,7 @@ class Redactor:
         if self._known is not None:
             text = self._known.sub(HIDDEN, text)
         text = _without_shapes(text)
-        for pattern in (_AUTH_HEADER, _ASSIGNED, _FLAG, _SAID):
+        for pattern in (_AUTH_HEADER, _BESIDE, _ASSIGNED, _FLAG, _SAID):
             text = pattern.sub(_hidden_value, text)
         return text
 

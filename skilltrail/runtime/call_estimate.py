@@ -160,7 +160,9 @@ def _of_the_loop(params: Params, size: Size) -> list[Calls]:
 
 def _sure_steps(params: Params, train: int) -> int:
     """Return how many steps of the loop there are at least: a gate may give the full score, or
-    nothing for so long that patience ends."""
+    nothing for so long that patience ends, and `stop.calls` may end the first."""
+    if params.stop.calls:
+        return 0
     steps = steps_of(params, train)
     if params.use_gate:
         return 1

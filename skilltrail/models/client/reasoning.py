@@ -3,7 +3,8 @@
 Servers should report reasoning apart; many put some of it into the text, in the form that the
 model was trained on. Known forms: a block in tags of any kind (`<think>`, `[THINK]`,
 `<|START_THINKING|>`, ...), a closing tag whose opening stood in the prompt, and Harmony's
-channels, of which `final` is the answer (https://github.com/openai/harmony).
+channels, of which `final` is the answer (https://github.com/openai/harmony). What a prompt may
+have asked for, such as `<analysis>` or a heading, is a part of the answer.
 """
 
 from __future__ import annotations
@@ -13,47 +14,66 @@ import re
 from skilltrail.core.canon import value_of
 
 _NAME = (
-    r"(?:(?!end[_-])\w+[:_-])?(?:think|thinking|thoughts?|reasoning(?:_content)?|scratchpad|cot"
-    r"|chain[_-]of[_-]thought|inner[_-]monologue)"
+    r"(?:(?!end[_-])\w+[:_-])?(?:(?:ant)?thinking(?:[_-]process)?|think|thoughts?(?:[_-]process)?"
+    r"|reasoning(?:_content)?|scratchpad|cot|chain[_-]of[_-]thought"
+    r"|(?:inner|internal)[_-]monologue)"
 )
-_OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?\|?> | \[(?:THINK|THINKING|REASONING)\] | ◁think▷
+_OPEN = rf"""(?: <\|?{_NAME}(?:\s[^<>]*)?(?<!/)\|?> | \[(?:THINK|THINKING|REASONING)\] | ◁think▷
     | <\|(?:begin|start)_of_(?:thought|thinking|reasoning)\|> | <\|START_THINKING\|>
-    | <\|inner_prefix\|> | <unused94> | <\|channel>[ ]*thought\b )"""
+    | <\|inner_prefix\|> | <unused94> | <\|channel>[ ]*thought\b | <\|plamo:begin_think:plamo\|>
+    | <\|open\|>think<\|sep\|> | (?:<\|message_model\|>)?<\|content_thinking\|> )"""
 _CLOSE = rf"""(?: <\|?/{_NAME}\s*\|?> | \[/(?:THINK|THINKING|REASONING)\] | ◁/think▷
     | <\|end_of_(?:thought|thinking|reasoning)\|> | <\|END_THINKING\|>
-    | <\|inner_suffix\|> | <unused95> | <channel\|>
+    | <\|inner_suffix\|> | <unused95> | <channel\|> | <\|plamo:end_think:plamo\|>
+    | <\|close\|>think<\|sep\|> | <\|end_message\|>(?:<\|message_model\|>)?<\|content_text\|>
     | (?:<\|begin\|>assistant)?<\|content\|> )"""
 _DOTTED = re.DOTALL | re.IGNORECASE | re.MULTILINE
 _FLAGS = _DOTTED | re.VERBOSE
 _OPENING = re.compile(_OPEN, _FLAGS)
-# A block begins a line; one that is never closed reaches to the end.
-_BLOCK = re.compile(rf"^[ \t]*{_OPEN}.*?(?:{_CLOSE}|\Z)\s*", _FLAGS)
+# A block begins a line, or follows a mark of the text's beginning; one that is never closed
+# reaches to the end.
+_BLOCK = re.compile(
+    rf"^(?:[^\S\n]|\ufeff|<s>|<bos>)*(?:{_OPEN}.*?(?:{_CLOSE}|\Z)|<{_NAME}\s*/>)\s*", _FLAGS
+)
 # A tag in quotes is talked about, not used.
 _CLOSING = re.compile(rf"(?P<line>^[ \t]*)?(?<![`'\"]){_CLOSE}\s*", _FLAGS)
 _IN_WORDS = re.compile(
-    r"""\A\s*(?: here(?:'s|\ is)\ my\ thought\ process: .*? here(?:'s|\ is)\ my\ response:
+    r"""\A[\s*\#]*(?: here(?:'s|\ is)\ my\ thought\ process:
+        .*? here(?:'s|\ is)\ my\ response:\**
     | thinking\.\.\.\n .*? \n\.\.\.done\ thinking\.
-    | here\ are\ my\ reasoning\ steps: .*? \[BEGIN\ FINAL\ RESPONSE\] )\s*""",
+    | here\ are\ my\ reasoning\ steps: .*? \[BEGIN\ FINAL\ RESPONSE\]
+    | /think\n .*? <\|im_end\|>\s*<\|im_start\|>assistant\b
+    | <\|im_start\|>think\b .*? <\|im_start\|>answer\b )\s*""",
     _FLAGS,
 )
 # As a chat interface passes it on; of itself the tag is Markdown like any other.
-_FOLDED = re.compile(r"^[ \t]*<details type=.reasoning.[^<>]*>.*?</details>\s*", _DOTTED)
+_FOLDED = re.compile(
+    r"""^[ \t]*(?: <details\ type=.reasoning.[^<>]*> .*? </details>
+    | <details[^<>]*>\s*<summary>\W*(?:think|thought|reasoning)[^<>]*</summary> .*? </details>
+    | ```(?:thinking|thoughts?|reasoning)\n .*? \n``` )\s*""",
+    _FLAGS,
+)
 # What models that reason put around the answer itself.
 _WRAPPING = re.compile(
-    r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:start|end)_(?:response|text))\|>"
+    r"<\|(?:start|end)_(?:response|text)\|>|\A\s*<reflection>.*?</reflection>"
+    r"|<\|(?:open|close)\|>response<\|sep\|>"
     r"|\A\s*<(?:response|output)>|</(?:response|output)>\s*\Z|\[END FINAL RESPONSE\]",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
+_BOX = re.compile(r"<\|(?:begin|end)_of_(?:solution|box)\|>")
 # A chat template's own mark of an end, which no server should pass on.
 _ENDED = re.compile(
-    r"(?:\s*(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|eos|return)\|>|<end_of_turn>"
+    r"(?:\s*(?:<\|(?:im_end|eot_id|eom_id|endoftext|end_of_text|end|eos|return|endofturn|stop"
+    r"|end_message|plamo:tag)\|>|<end_of_turn>|\[\|endofturn\|\]|<SPECIAL_12>"
     r"|<turn\|>|<｜end▁of▁sentence｜>))+\s*\Z"
 )
 _ONE_VALUE = re.compile(r"\s*(?:```\w*\s*)?([\[{].*[\]}])\s*(?:```)?\s*", re.DOTALL)
 _HARMONY = re.compile(r"<\|(start|channel|message|constrain|end|return|call)\|>")
 _CHANNELS = ("analysis", "commentary", "final")
 # Harmony without its special tokens: the words of its headers run into the text.
-_HARMONY_BARE = re.compile(r"\A\s*analysis(?=[A-Z]|.*assistantfinal)", re.DOTALL)
+_HARMONY_BARE = re.compile(
+    r"\A\s*analysis(?=[A-Z]|.*assistantfinal)|\A(?=.*[.!?)\s]assistantfinal(?! \w))", re.DOTALL
+)
 
 
 def final_answer(text: str) -> tuple[str, bool]:
@@ -74,9 +94,13 @@ def final_answer(text: str) -> tuple[str, bool]:
     if found and _is_json(text):
         return text, False  # the marks stand in its strings
     answer = _ENDED.sub("", answer)
+    if "<s" not in answer:  # of a text's beginning, or of HTML
+        answer = re.sub(r"\s*</s>\s*\Z", "", answer)
     if not found:
-        return answer, False
-    return _WRAPPING.sub("", answer).strip(), True
+        return _BOX.sub("", answer), False
+    while (inside := _WRAPPING.sub("", _BOX.sub("", answer)).strip()) != answer:
+        answer = inside
+    return answer, True
 
 
 def _is_json(text: str) -> bool:

@@ -231,10 +231,7 @@ def erase(
     wanted = _text_to_erase(text)
     search = Search(place, wanted)
     found = search.find()
-    unread = [name for name, held in search.packed.items() if held is None]
-    if unread:
-        names = ", ".join(unread[:4]) + (", …" if len(unread) > 4 else "")
-        say(f"{len(unread)} packed files could not be looked into: {names}")
+    _tell_unread([name for name, held in search.packed.items() if held is None])
     if dry_run or not found:
         _tell_found(found, as_json=as_json)
         return
@@ -252,6 +249,12 @@ def erase(
         raise FaultError("It is erased, but still found in", where, _remedy(left, everywhere))
     say("it is gone from here. Copies elsewhere are beyond this: other clones, remotes of git")
     say("and DVC, what a provider keeps. Commit what changed, and revoke a secret")
+
+
+def _tell_unread(names: Sequence[str]) -> None:
+    if names:
+        first = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+        say(f"{len(names)} packed files could not be looked into: {first}")
 
 
 def _remedy(left: Sequence[Found], everywhere: bool) -> str:
