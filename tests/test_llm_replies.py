@@ -250,6 +250,39 @@ def test_numbers_as_texts_of_digits_are_numbers_and_ids_as_numbers_are_ids() -> 
     assert read.value["edits"][0]["items"] == ["7"]
 
 
+APPENDED = {"op": "append", "content": "- a"}
+
+
+@pytest.mark.parametrize(
+    ("said", "repair"),
+    [
+        ({"edits": json.dumps([APPENDED])}, "json_in_text"),
+        ({"edits": [json.dumps(APPENDED)]}, "json_in_text"),
+        ({"name": "patch", "arguments": json.dumps({"edits": [APPENDED]})}, "wrapped"),
+        ({"edits": APPENDED}, "single_object"),
+        ({"reasoning": ["It was late.", "It rained."], "edits": [APPENDED]}, "lines"),
+    ],
+)
+def test_json_in_a_text_one_edit_for_a_list_and_lines_for_a_text_are_what_they_are(
+    said: dict[str, Any], repair: str
+) -> None:
+    read = found(json.dumps(said), "patch")
+    assert read.value["edits"] == [APPENDED]
+    assert read.broken == ()
+    assert read.repairs == (repair,)
+
+
+@pytest.mark.parametrize("order", ["2, 0, 1", "[2, 0, 1]", " 2,0,1 ", ["2", 0, " 1"]])
+def test_an_order_of_whole_numbers_is_one_however_it_is_written(order: object) -> None:
+    read = found(json.dumps({"order": order}), "ranking")
+    assert read.value["order"] == [2, 0, 1]
+
+
+@pytest.mark.parametrize("order", ["2 0 1", "2, 0, one", [2.5], {"first": 2}, "[2, 0", "{}"])
+def test_what_may_be_another_order_stays_a_fault(order: object) -> None:
+    assert code(json.dumps({"order": order}), "ranking") == "wrong_shape"
+
+
 @pytest.mark.parametrize("said", ["3-5", "two", "-1", "1.5", "", "0x1", "٣", "1e3", "#2"])
 def test_a_text_that_is_no_number_stays_a_fault(said: str) -> None:
     assert code(json.dumps({"order": [said, 0]}), "ranking") == "wrong_shape"

@@ -175,7 +175,7 @@ class Search:
     @cached_property
     def packed(self) -> dict[str, bool | None]:
         """Archives and databases that hold the text, and, as None, those nobody can read."""
-        found = {}
+        found: dict[str, bool | None] = {}
         for path, name in self._walk():
             data = path.read_bytes()
             held = packed_holds(data, self.eraser.holds) if is_packed(data) else False
