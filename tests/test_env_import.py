@@ -168,6 +168,20 @@ def test_the_command_says_what_it_wrote_and_what_comes_next(
     assert run(["data", "import", "nosuch", *words]) == 2
 
 
+def test_several_files_may_follow_one_source_as_a_shell_s_star_gives_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(ROOT)
+    folder = write_manifest(tmp_path / "m", three([{"id": "a"}, {"id": "b"}, {"id": "c"}]))
+    files = []
+    for id in "abc":
+        row = {"id": id, "question": f"q{id}", "answers": ["x"]}
+        files.append(str(write_jsonl(tmp_path / f"{id}.jsonl", [row])))
+    words = ["--manifest", str(folder), "--out", str(tmp_path / "out"), "--source", *files]
+    assert run(["data", "import", "qa", *words]) == 0
+    assert "train 1, selection 1, test 1" in capsys.readouterr().out
+
+
 def test_a_tree_of_games_needs_no_manifest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

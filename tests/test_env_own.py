@@ -180,6 +180,15 @@ def test_what_a_scorer_prints_or_returns_amiss_harms_nothing(workspace: Path) ->
         by_rule(env, item, Trajectory((), "x"))
 
 
+def test_a_scorer_that_ends_the_program_is_told_as_one_that_raises(workspace: Path) -> None:
+    score_first(workspace, "if trajectory.answer == 'x':", "    raise SystemExit(0)")
+    env = environment_class("sums")()
+    item = env.parse(RECORD, Where("a.jsonl", 1))
+    with pytest.raises(DataError, match=r"item '1' .* SystemExit: 0 \(sums/env.py, line "):
+        by_rule(env, item, Trajectory((), "x"))
+    assert by_rule(env, item, Trajectory((), "13")).hard == 1.0
+
+
 def test_a_scorer_that_raises_in_training_names_item_file_and_line(workspace: Path) -> None:
     score_first(
         workspace, "if trajectory.answer == 'boom':", "    raise LookupError('no unit')"

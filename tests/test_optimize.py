@@ -9,18 +9,25 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextvars import copy_context
+from decimal import Decimal
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import skilltrail
 from skilltrail import Result, aoptimize, optimize
 from skilltrail.api.items import splits_of
 from skilltrail.cli.main import run
-from skilltrail.core.errors import SkilltrailError
-from skilltrail.envs.by_function import MetricEnv, MetricParams
+from skilltrail.core.errors import DataError, SkilltrailError
+from skilltrail.core.score import Score
+from skilltrail.core.trajectory import Trajectory
+from skilltrail.envs.by_function import FUNCTION, MetricEnv, MetricParams
+from skilltrail.envs.protocol import Where
+from skilltrail.envs.scoring import by_rule
 from skilltrail.history.git.repository import Git
 from tests.fault_server import FaultServer
 from tests.skill_server import ITEMS, RULE, metric, says
@@ -166,6 +173,41 @@ def test_a_workspace_of_the_pipeline_is_not_taken_over(
     with pytest.raises(SkilltrailError, match="did not make"):
         optimize(items=ITEMS, metric=metric, target=model(server), workspace=tmp_path)
     assert (tmp_path / "params.yaml").read_text("utf-8") == "env: textqa\n"
+
+
+def judged(metric: Any) -> Score:
+    """Return what an item's reply scores by a function."""
+    context = copy_context()
+    context.run(FUNCTION.set, metric)
+    env = context.run(MetricEnv, MetricParams())
+    record = {"id": "q7", "question": "1+1", "record": {"question": "1+1"}}
+    item = env.parse(record, Where(Path("items.jsonl"), 3))
+    return by_rule(env, item, Trajectory((), "2"))
+
+
+@pytest.mark.parametrize(
+    ("value", "hard"),
+    [
+        (np.bool_(True), 1.0), (np.float32(0.25), 0.25), (Decimal("0.5"), 0.5), (True, 1.0),
+        ((np.int64(1), "fine"), 1.0), ((0.5, None), 0.5), (-0.0, 0.0),
+    ],
+)  # fmt: skip
+def test_any_number_of_a_metric_is_a_score(value: Any, hard: float) -> None:
+    found = judged(lambda item, reply: value)
+    assert repr(found.hard) == repr(hard)
+
+
+def test_what_is_no_score_of_a_metric_names_item_and_value() -> None:
+    for value in (None, "0.5", float("nan"), 1.5, {"score": 1}, (0.5,), (0.5, "a", "b"), 1j):
+        with pytest.raises(DataError, match="item 'q7' .* invalid_score: a score"):
+            judged(lambda item, reply, value=value: value)
+    with pytest.raises(DataError, match="feedback is a text, found 3"):
+        judged(lambda item, reply: (0.5, 3))
+
+
+def test_a_metric_that_ends_the_program_is_told_as_one_that_raises() -> None:
+    with pytest.raises(DataError, match=r"item 'q7' .* SystemExit: 0 \(tests/test_optimize.py"):
+        judged(lambda item, reply: sys.exit(0))
 
 
 def test_importing_the_package_is_light() -> None:

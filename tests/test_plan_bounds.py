@@ -76,7 +76,7 @@ SETTINGS = st.fixed_dictionaries(
         "merge_batch_size": st.integers(2, 4),
         "merge_ask": st.sampled_from(["touching", "always"]),
         "max_skill_tokens": st.sampled_from([0, 12, 40]),
-        "stop": st.fixed_dictionaries({"calls": st.sampled_from([0, 0, 9, 30])}),
+        "stop": st.fixed_dictionaries({"calls": st.sampled_from([0, 0, 20, 40])}),
         "compaction": st.booleans(),
         "patience": st.integers(0, 2),
         "use_gate": st.booleans(),

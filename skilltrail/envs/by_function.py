@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import Item
-from skilltrail.core.score import Score
+from skilltrail.core.score import InvalidScore, Score
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.asking import REVIEW, Question, ask
 from skilltrail.envs.kit.catalogue import Catalogue, load_catalogue
@@ -69,6 +69,20 @@ def named(metric: Metric) -> str:
     except (OSError, TypeError):
         source = ""
     return f"{name}:{hashlib.sha256(source.encode()).hexdigest()[:12]}" if source else name
+
+
+def _said(value: Any) -> Said:
+    """Return what a function's value says.
+
+    Raises:
+        InvalidScore: it is neither a score nor a score and a text.
+    """
+    score, feedback = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    if not (feedback is None or isinstance(feedback, str)):
+        raise InvalidScore(f"feedback is a text, found {feedback!r:.80}")
+    if isinstance(score, tuple):
+        raise InvalidScore(f"a score, or a score and a text, found {score!r:.80}")
+    return Said(score, feedback)
 
 
 @dataclass
@@ -154,8 +168,7 @@ class MetricEnv(Environment):
                 "a Python function of another program scores this run",
                 "Call `skilltrail.optimize` there, with this folder as `workspace`",
             )
-        value = self._function(item.gold["record"], reply)
-        said = Said(value, None) if not isinstance(value, tuple) else Said(*value)
+        said = _said(self._function(item.gold["record"], reply))
         self._memory.said[item.id, reply] = said
         return said
 

@@ -84,5 +84,5 @@ def answer(request: bytes) -> bytes:
         found = getattr(environment(params), hook)(*args)
         kind, value = ("score", asdict(found)) if isinstance(found, Score) else ("value", found)
         return json.dumps({kind: value}).encode()
-    except Exception as error:  # noqa: BLE001 (foreign code: whatever it raises is told)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (foreign: whatever it raises is told)
         return json.dumps({"raised": raised_at(error)}).encode()

@@ -41,7 +41,7 @@ async def rolled_out(env: Environment, item: Item, skill: str, target: Model) ->
         return Trajectory((), "", ending="too_long")
     except (SkilltrailError, OSError):
         raise
-    except Exception as error:  # foreign code
+    except (Exception, SystemExit) as error:  # foreign code
         asked, remedy = (
             f"{named(item)} cannot be rolled out",
             f"Fix the environment {env.name}",
@@ -148,7 +148,7 @@ def asked(
         raise _unscored(env, item, str(error)) from error
     except SkilltrailError:
         raise
-    except Exception as error:  # foreign code
+    except (Exception, SystemExit) as error:  # foreign code
         raise _unscored(env, item, raised_at(error)) from error
 
 

@@ -55,6 +55,10 @@ def new_env(
 def import_data(
     env: Annotated[str, typer.Argument(help="The environment whose items they are.")],
     source: Annotated[list[Path], typer.Option(help="A file or folder of your download.")],
+    further: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Further files of it, as `--source *.jsonl` names them."),
+    ] = None,
     manifest: Annotated[
         Path | None,
         typer.Option(help="Folder with train, val and test ids; alfworld's tree needs none."),
@@ -73,7 +77,7 @@ def import_data(
     environment_class(env)
     root = find_place().workspace
     folder = root / "data" / f"{env}-imported" if out is None else out.resolve()
-    sources = [path.resolve() for path in source]
+    sources = [path.resolve() for path in (*source, *([] if further is None else further))]
     if manifest is None:
         done = import_tree(root, env, sources[0], folder)
     else:
