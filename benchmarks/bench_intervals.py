@@ -219,6 +219,18 @@ def by_score(n: int, won: int, lost: int, gain: float) -> bool:
     return off <= Z95 * math.sqrt(n * (2 * least + gain * (1 - gain))) + 1e-12
 
 
+def by_wins(least: int) -> Callable[[int, int, int, float], bool]:
+    """Return whether an interval holds 0 that shuts it out where `least` wins and no loss, or
+    an outcome as rare by the sign test, were seen, and nowhere else."""
+
+    def holds(n: int, won: int, lost: int, gain: float) -> bool:
+        differ = won + lost
+        ways = sum(math.comb(differ, k) for k in range(max(won, lost), differ + 1))
+        return ways * 2**least > 2**differ
+
+    return holds
+
+
 def exact_gain(
     n: int,
     first: float,
@@ -254,6 +266,16 @@ def exact_rows() -> Iterator[tuple[str, int, float, float, float, int]]:
                 found = [exact_gain(n, a, b, alike, holds) for a, b in pairs]
                 above = sum(one > MOST for one in found)
                 yield name, n, alike, min(found), max(found), above
+
+
+def bound_rows() -> Iterator[tuple[float, float, float, list[float]]]:
+    """Yield, for 30 items and skills of one rate, the rate, `alike`, how many items differ on
+    average, and the coverage of intervals that shut 0 out from 6, 5, 4 and 3 wins on."""
+    for rate in (0.2, 0.5):
+        for alike in (0.8, 0.9, 0.95, 0.99):
+            differ = 30 * 2 * (rate - both_right(rate, rate, alike))
+            held = [exact_gain(30, rate, rate, alike, by_wins(k)) for k in (6, 5, 4, 3)]
+            yield rate, alike, differ, held
 
 
 def worlds() -> Iterator[World]:
@@ -318,6 +340,12 @@ def main() -> None:
         shares = f"{lowest:.1%}", f"{highest:.1%}"
         exact.add_row(name, str(n), f"{alike:g}", *shares, str(above))
     console.print(exact)
+    bound = Table("30 items, both skills at", "alike", "differ", *(
+        f"0 out from {wins}:0 on (p={2 / 2**wins:.3f})" for wins in (6, 5, 4, 3)
+    ))  # fmt: skip
+    for rate, alike, differ, held in bound_rows():
+        bound.add_row(f"{rate:g}", f"{alike:g}", f"{differ:.1f}", *(f"{x:.1%}" for x in held))
+    console.print(bound)
     error = math.sqrt(0.95 * 0.05 / draws)
     console.print(
         f"{draws} draws a rate: simulation error {error:.1%} (one standard deviation)"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from llm_script import MemoryFacts, ScriptedModel
-from methods_world import Teaching, method_params, write
+from methods_world import SCRIPTED, Teaching, method_params, write
 from null_store import NullStore
 from toy_world import ToyModel, run_toy, toy_params
 
@@ -196,7 +196,7 @@ def test_no_rival_makes_more_calls_than_plan_foresees_at_most(
 ) -> None:
     own = {method: data.draw(st.fixed_dictionaries(RIVALS[method]))}
     more = {"epochs": data.draw(st.integers(1, 2)), "evaluate": {"enabled": False}}
-    params = method_params(method, methods=own, **more)
+    params = method_params(method, methods=own, **more, optimizer=SCRIPTED)
     model = Writing(mood)
     optimizer = LlmOptimizer(
         lambda stage: model, MemoryFacts(), llm_options(params, "toy"), "toy"

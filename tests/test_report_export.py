@@ -22,6 +22,7 @@ from skilltrail.history.log.replay import version_of
 from skilltrail.report.charts import curves_chart, run_chart
 from skilltrail.report.flat import TABLES, columns_of, csv_text, table_of
 from skilltrail.report.svg import standalone
+from skilltrail.runtime.training import read_seed_skill
 from skilltrail.skill.skill_file import described, skill_md, slug
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -202,6 +203,8 @@ LOOSE_HEADS = (
     "---\n# ours\nname: trees\ndescription: *important*\n---\n",
     '---\nname: "trees"\ndescription: "quoted" and more\nmetadata:\n\tversion: 1\n---\n',
     "---\r\nname: trees\r\ndescription: first: one\r\n  and more\r\n---\r\n",
+    "---\nname: trees\ndescription: {{desc}}\nversion: {{ version }}\n---\n",
+    "---\nname: trees\ndescription: d\n{{#each tags}}\n- {{this}}\n{{/each}}\n---\n",
 )
 
 
@@ -215,6 +218,26 @@ def test_a_frontmatter_that_is_no_yaml_comes_out_byte_for_byte_too(head: str) ->
     assert name == "trees"
     assert description
     assert not description.startswith("#")
+
+
+def test_a_template_s_mark_in_place_of_a_name_is_a_text_like_any_other() -> None:
+    text = "---\nname: {{ name }}\ndescription: {{desc}}\n---\n# T\n"
+    assert skill_md(text, None, None) == text
+    assert described(text)[1] == "{{desc}}"
+    named = skill_md(text, "trees", None, folder="trees")
+    assert named == text.replace("{{ name }}", "trees")
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\r\n"])
+def test_a_skill_whose_lines_end_in_bare_cr_is_refused_with_what_to_do(
+    end: str, tmp_path: Path
+) -> None:
+    text = end.join(["---", "name: trees", "description: d", "---", "# T", ""])
+    with pytest.raises(SkillError, match="bare CR. Save it with LF"):
+        skill_md(text, None, None)
+    (tmp_path / "SKILL.md").write_bytes(text.encode())
+    with pytest.raises(SkillError, match="bare CR. Save it with LF"):
+        read_seed_skill(tmp_path / "SKILL.md")
 
 
 @pytest.mark.parametrize("name", ["123", "2024", "true", "1.5"])

@@ -33,6 +33,7 @@ from skilltrail.runtime.progress import FILE as PROGRESS
 from skilltrail.runtime.session import Session
 from skilltrail.skill.document import BOM, frontmatter_text
 from skilltrail.skill.folder import read_folder
+from skilltrail.skill.skill_file import refuse_bare_cr
 from skilltrail.skill.structure import structure_faults
 from skilltrail.store.exports import export_shards, import_shards
 from skilltrail.store.lock import run_lock
@@ -163,6 +164,7 @@ def read_seed_skill(path: Path) -> str:
         raise SkillError(
             f"The seed skill {path.name}", str(error), "Name a readable file in `skill.seed`"
         ) from error
+    refuse_bare_cr(text)
     if not frontmatter_text(text):
         # Without a frontmatter to keep as it is, a document is written in one way.
         text = text.removeprefix(BOM).replace("\r\n", "\n")

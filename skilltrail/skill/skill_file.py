@@ -26,6 +26,9 @@ SKILL_MD = "SKILL.md"
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 MOST_NAME, MOST_DESCRIPTION = 64, 1024
 _KEY = re.compile(r"([A-Za-z_][\w-]*)[ \t]*:(?=[ \t\r\n]|\Z)(.*)", re.DOTALL)
+# A frontmatter whose lines end in a bare CR, or in one more than there should be.
+_BARE_CR = re.compile(rf"{BOM}?---[ \t]*\r(?!\n)")
+_TEMPLATE = re.compile(r"\{[{%#].*[}%#]\}", re.DOTALL)  # as Jinja and Handlebars write
 _YAML_WORDS = frozenset(["true", "false", "null", "yes", "no", "on", "off", "y", "n"])
 
 
@@ -112,9 +115,21 @@ def slug(text: str) -> str:
 
 def _parted(text: str) -> tuple[list[str], str]:
     """Return the lines of the frontmatter with their ends, [] for none, and the rest."""
+    refuse_bare_cr(text)
     length = frontmatter_length(split_lines(text))
     lines = raw_lines(text)
     return lines[:length], "".join(lines[length:])
+
+
+def refuse_bare_cr(text: str) -> None:
+    """Refuse a SKILL.md whose frontmatter nobody would see.
+
+    Raises:
+        SkillError: its lines end in bare carriage returns.
+    """
+    if _BARE_CR.match(text) is not None:
+        remedy = "Save it with LF line ends: an editor does, or `dos2unix` and `mac2unix`"
+        raise SkillError("The lines of a SKILL.md", "they end in bare CR", remedy)
 
 
 def _scalars(head: list[str]) -> dict[str, str | None]:
@@ -133,7 +148,8 @@ class _Entry:
 
 def _entries(head: list[str]) -> list[_Entry]:
     try:
-        node = YAML(typ="safe", pure=True).compose("".join(head[1:-1]))
+        source = "".join(head[1:-1])
+        node = YAML(typ="safe", pure=True).compose(source)
     except YAMLError as error:
         return _by_lines(head, error)
     if node is None:
@@ -143,13 +159,17 @@ def _entries(head: list[str]) -> list[_Entry]:
             "The skill's frontmatter", "is not a mapping", "Write `key: value` lines"
         )
     return [
-        _Entry(str(key.value), _plain(value), key.start_mark.line + 1)
+        _Entry(str(key.value), _plain(value, source), key.start_mark.line + 1)
         for key, value in node.value
     ]
 
 
-def _plain(node: Node) -> str | None:
-    """Return a text, or a number as it is written; None for anything else."""
+def _plain(node: Node, source: str) -> str | None:
+    """Return a text, a number as it is written, or a template's mark, which YAML takes for
+    mappings; None for anything else."""
+    written = source[node.start_mark.index : node.end_mark.index].strip()
+    if isinstance(node, MappingNode) and _TEMPLATE.fullmatch(written):
+        return written
     is_text = isinstance(node, ScalarNode) and not str(node.tag).endswith(":null")
     return str(node.value) if is_text else None
 
@@ -174,7 +194,7 @@ def _by_lines(head: list[str], error: YAMLError) -> list[_Entry]:
                 else f"{last.value} {said}"
             )
             found.append(_Entry(last.key, told, last.start))
-        elif said and not said.startswith("#"):
+        elif said and not said.startswith("#") and not _TEMPLATE.fullmatch(said):
             raise SkillError("The skill's frontmatter", f"is not YAML: {error}") from error
     return found
 
