@@ -12,7 +12,8 @@ from fault_server import Call, Fault, FaultServer, answer_body
 from model_world import Learner, project, results, run_stages, set_params
 
 from skilltrail.cli.main import run
-from skilltrail.core.served import Served, served_by
+from skilltrail.core.served import Served, in_words, served_by, told_apart
+from skilltrail.history.ask.served import drift
 from skilltrail.store.facts import FactStore
 from skilltrail.store.ops import read_ops
 
@@ -105,6 +106,17 @@ def test_a_change_between_reused_and_new_facts_is_said(
     err = capfd.readouterr().err
     assert "several models" in err
     assert "new here: m-11" in err
+
+
+def test_a_reply_without_a_fingerprint_tells_of_no_other_model() -> None:
+    some, other = Served("m", "fp_a"), Served("m", "fp_b")
+    assert told_apart([some, Served("m"), some]) == {some: 3}
+    assert told_apart([Served("m"), Served("m")]) == {Served("m"): 2}
+    assert told_apart([some, other, other, Served("m"), Served("n")]) == {
+        some: 1, other: 3, Served("n"): 1,
+    }  # fmt: skip
+    assert drift({"target": told_apart([some, Served("m")])}) == []
+    assert "m (fp_a) (2×)" in in_words([some, Served("m")])
 
 
 def test_runs_on_other_weights_are_not_pooled(

@@ -170,6 +170,9 @@ def test_an_id_is_data_in_every_environment(name: str) -> None:
 def test_whole_numbers_are_ids_as_text() -> None:
     assert env_of("docvqa").parse(record("docvqa"), WHERE).id == "1"
     assert env_of("livemath").parse(record("livemath"), WHERE).id == "202601:4"
+    fields = {"questionId": 337.0, "docId": 279.0, "ucsf_document_id": None}
+    item = env_of("docvqa").parse(record("docvqa", **fields), WHERE)
+    assert (item.id, item.group) == ("337", "document:279")  # as a table with gaps has them
 
 
 DAMAGED = [

@@ -265,11 +265,22 @@ def test_archives_are_looked_into_and_never_written_over(
     err = " ".join(capfd.readouterr().err.split())
     for name in ("stored.eval", "packed.eval", "log.json.gz", "mlflow.db"):
         assert f"kept/{name}" in err.partition("still found in")[2]
-    assert "could not be looked into: kept/harmless.zip" in err
+    assert "not looked into: packed files (1): kept/harmless.zip" in err
     assert "delete it, or make it anew" in err.lower()
     assert {path: path.read_bytes() for path in kept.iterdir()} == before
     shutil.rmtree(kept)
     assert run(["erase", "--text", SECRET, "--yes", "--everywhere"]) == 0
+
+
+def test_a_repository_inside_the_project_is_told_and_not_looked_into(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    left = here / ".dvc/tmp/exps/standalone/tmp1"
+    left.mkdir(parents=True)
+    git(left, "init", "-q")
+    assert run(["erase", "--text", "stands nowhere", "--dry-run"]) == 0
+    told = "repositories inside this one (1): .dvc/tmp/exps/standalone/tmp1"
+    assert told in " ".join(capfd.readouterr().err.split())
 
 
 def test_another_work_tree_that_keeps_the_objects_is_named(

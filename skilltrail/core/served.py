@@ -33,8 +33,22 @@ def served_by(fact: Mapping[str, Any]) -> list[Served]:
     return sorted(found - {Served("")})
 
 
+def told_apart(found: Iterable[Served]) -> Counter[Served]:
+    """Return how often each was met; a reply without a fingerprint says nothing of another
+    model than those of its name, so it counts with the most frequent one."""
+    counts = Counter(found)
+    named: dict[str, Served] = {}
+    for one in sorted(counts, key=lambda one: (-counts[one], one)):
+        if one.fingerprint:
+            named.setdefault(one.model, one)
+    merged: Counter[Served] = Counter()
+    for one, times in counts.items():
+        merged[one if one.fingerprint else named.get(one.model, one)] += times
+    return merged
+
+
 def in_words(found: Iterable[Served]) -> str:
     """Return all of them in one line, with how often each was met, the most frequent first."""
-    counts = Counter(found)
+    counts = told_apart(found)
     ordered = sorted(counts, key=lambda one: (-counts[one], one))
     return "; ".join(f"{one} ({counts[one]}×)" for one in ordered)

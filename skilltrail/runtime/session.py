@@ -12,7 +12,7 @@ from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from skilltrail.core.served import Served, in_words, served_by
+from skilltrail.core.served import Served, in_words, served_by, told_apart
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Environment
 from skilltrail.method.rollout import Rollouts
@@ -133,7 +133,7 @@ class Session:
         """Say where one name was served by several models, in new replies and reused ones."""
         for role, found in self.served.items():
             told = in_words(one for one, _ in found)
-            if len({one for one, _ in found}) > 1:
+            if len(told_apart(one for one, _ in found)) > 1:
                 new = ", ".join(sorted({str(one) for one, reused in found if not reused}))
                 told += f"; new here: {new if new else 'none'}"
                 say(f"warning: replies of the {role} are of several models: {told}")

@@ -1,6 +1,7 @@
 """Reading the fields of a raw record: each reader returns a sound value or names the field.
 
-Ids are data and nothing else: any text is allowed, a whole number counts as its digits.
+Ids are data and nothing else: any text is allowed, a whole number counts as its digits, also
+one that a table with gaps made a float (`337.0`).
 """
 
 from __future__ import annotations
@@ -26,12 +27,16 @@ def ident(record: Mapping[str, Any], names: Sequence[str], where: Where) -> str:
         DataError: there is none, or it is neither text nor a whole number.
     """
     name = next((name for name in names if record.get(name) is not None), names[0])
-    found = record.get(name)
+    found = _whole(record.get(name))
     if isinstance(found, bool) or not isinstance(found, (str, int)) or not str(found).strip():
         raise where.error(
             name, shown(found), "Give each item an id of its own: text or a whole number"
         )
     return str(found)
+
+
+def _whole(found: Any) -> Any:
+    return int(found) if isinstance(found, float) and found.is_integer() else found
 
 
 def text(record: Mapping[str, Any], name: str, where: Where) -> str:
@@ -52,7 +57,7 @@ def optional_text(record: Mapping[str, Any], name: str, where: Where) -> str | N
     Raises:
         DataError: it is something else.
     """
-    found = record.get(name)
+    found = _whole(record.get(name))
     if found is None or (isinstance(found, str) and not found.strip()):
         return None
     if isinstance(found, bool) or not isinstance(found, (str, int)):

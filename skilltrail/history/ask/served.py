@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from skilltrail.core.served import Served, in_words, served_by
+from skilltrail.core.served import Served, in_words, served_by, told_apart
 from skilltrail.history.log.events import Event
 
 Get = Callable[[Iterable[str]], Mapping[str, Mapping[str, Any]]]
@@ -31,7 +31,7 @@ def served_in(events: Sequence[Event], get: Get) -> dict[str, Counter[Served]]:
     found = {}
     for role, wanted in keys.items():
         facts = get(key for key in wanted if key is not None)
-        counts = Counter(one for fact in facts.values() for one in served_by(fact))
+        counts = told_apart(one for fact in facts.values() for one in served_by(fact))
         if counts:
             found[role] = counts
     return found

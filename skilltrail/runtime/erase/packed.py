@@ -7,9 +7,11 @@ is left of such a file after its bytes changed would open nowhere. Each is named
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
+from pathlib import Path
 
 _MAGIC = (
     b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xfd7zXZ\x00", b"BZh",
@@ -25,6 +27,16 @@ _CHUNK = 1 << 20
 
 def is_packed(data: bytes) -> bool:
     return data.startswith(_MAGIC) or data.startswith(_TAR[1], _TAR[0])
+
+
+def repositories_in(folder: Path, left_out: Container[str]) -> list[str]:
+    """Return the folders below `folder` that are repositories of their own, sorted."""
+    found = []
+    for here, folders, files in os.walk(folder):
+        if Path(here) != folder and ".git" in (*folders, *files):
+            found.append(Path(here).relative_to(folder).as_posix())
+        folders[:] = [name for name in folders if name not in left_out]
+    return sorted(found)
 
 
 def packed_holds(data: bytes, holds: Callable[[bytes], bool]) -> bool | None:

@@ -32,7 +32,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.runtime.erase.dvc import cached_files
-from skilltrail.runtime.erase.packed import is_packed, packed_holds
+from skilltrail.runtime.erase.packed import is_packed, packed_holds, repositories_in
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
 from skilltrail.store import database
 from skilltrail.store.erasing import dirty_lines, dirty_rows
@@ -182,6 +182,11 @@ class Search:
             if held is not False:
                 found[name] = held
         return found
+
+    @cached_property
+    def nested(self) -> list[str]:
+        """Repositories inside the project, such as what a killed experiment left of its own."""
+        return repositories_in(self.place.workspace, LEFT_OUT)
 
     def _walk(self) -> Iterator[tuple[Path, str]]:
         """Yield every file to look into, with its path in the project."""

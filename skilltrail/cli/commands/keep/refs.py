@@ -231,7 +231,8 @@ def erase(
     wanted = _text_to_erase(text)
     search = Search(place, wanted)
     found = search.find()
-    _tell_unread([name for name, held in search.packed.items() if held is None])
+    _tell_unread("packed files", [n for n, held in search.packed.items() if held is None])
+    _tell_unread("repositories inside this one", search.nested)
     if dry_run or not found:
         _tell_found(found, as_json=as_json)
         return
@@ -251,10 +252,10 @@ def erase(
     say("and DVC, what a provider keeps. Commit what changed, and revoke a secret")
 
 
-def _tell_unread(names: Sequence[str]) -> None:
+def _tell_unread(what: str, names: Sequence[str]) -> None:
     if names:
         first = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
-        say(f"{len(names)} packed files could not be looked into: {first}")
+        say(f"not looked into: {what} ({len(names)}): {first}")
 
 
 def _remedy(left: Sequence[Found], everywhere: bool) -> str:
