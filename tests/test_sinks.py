@@ -162,3 +162,11 @@ def test_nobody_there_is_one_error_with_the_way_on(
     with pytest.raises(UsageError) as refused:
         export(**options)
     assert refused.value.remedy
+
+
+def test_a_server_of_mlflow_that_is_not_there_is_not_asked_for_minutes() -> None:
+    from mlflow.environment_variables import MLFLOW_HTTP_REQUEST_MAX_RETRIES
+
+    import skilltrail.report.sinks.mlflow_run  # noqa: F401  sets what nobody set
+
+    assert MLFLOW_HTTP_REQUEST_MAX_RETRIES.get() <= 2

@@ -14,6 +14,8 @@ from typing import Any
 # asked for by name. Both are read when it is imported.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+# A server that is not there is said after some seconds; of itself it is asked for four minutes.
+os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")
 
 from mlflow.entities import Metric, Param, RunTag  # noqa: E402
 from mlflow.tracking import MlflowClient  # noqa: E402
