@@ -194,6 +194,8 @@ def test_a_template_s_mark_of_an_end_is_no_part_of_the_answer(mark: str) -> None
         "The assistantfinal channel holds it.",
         "<reflection>4</reflection>",
         "Write `<think />` there.",
+        "<details><summary>Reasoning</summary>\n4\n</details>\n",
+        "```thinking\n4\n```",
         "<details><summary>Steps</summary>\n4\n</details>\n4",
         "",
         "\n",

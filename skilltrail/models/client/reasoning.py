@@ -47,9 +47,11 @@ _IN_WORDS = re.compile(
     _FLAGS,
 )
 # As a chat interface passes it on; of itself the tag is Markdown like any other.
-_FOLDED = re.compile(
-    r"""^[ \t]*(?: <details\ type=.reasoning.[^<>]*> .*? </details>
-    | <details[^<>]*>\s*<summary>\W*(?:think|thought|reasoning)[^<>]*</summary> .*? </details>
+_FOLDED = re.compile(r"^[ \t]*<details type=.reasoning.[^<>]*>.*?</details>\s*", _DOTTED)
+# Markdown that says what it holds; where nothing else was said, it is the answer.
+_BESIDE = re.compile(
+    r"""^[ \t]*(?: <details[^<>]*>\s*<summary>\W*(?:think|thought|reasoning)[^<>]*</summary>
+        .*? </details>
     | ```(?:thinking|thoughts?|reasoning)\n .*? \n``` )\s*""",
     _FLAGS,
 )
@@ -88,6 +90,9 @@ def final_answer(text: str) -> tuple[str, bool]:
     for block in (_IN_WORDS, _FOLDED, _BLOCK):
         answer, count = block.subn("", answer)
         found = found or count > 0
+    beside, count = _BESIDE.subn("", answer)
+    if count and beside.strip():
+        answer, found = beside, True
     end = _lone_closing(answer)
     if end is not None:
         answer, found = answer[end:], True

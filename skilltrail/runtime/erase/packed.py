@@ -11,6 +11,8 @@ import os
 import zipfile
 import zlib
 from collections.abc import Callable, Container, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 _MAGIC = (
@@ -68,6 +70,8 @@ def _parts(data: bytes) -> Iterator[bytes]:
     if data.startswith(_GZIP):
         yield _unpacked(data)
         return
+    with suppress(ImportError):
+        import_module("zipfile_zstd")  # teaches `zipfile` what Inspect packs with by now
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         yield "\n".join(archive.namelist()).encode()
         if sum(one.file_size for one in archive.infolist()) > _MOST_BYTES:
