@@ -40,6 +40,19 @@ def test_every_command_in_the_table_is_there_and_helps(
     assert shown.startswith(f"Usage: skilltrail {name}")
 
 
+def test_every_example_in_the_help_is_a_line_to_paste(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    seen = 0
+    for command in COMMANDS:
+        run([command.name, "--help"])
+        shown = capsys.readouterr().out
+        for line in shown.splitlines():
+            assert line.count("Example: ") <= 1
+            seen += "Example: " in line
+    assert seen > len(COMMANDS)
+
+
 def test_every_function_that_reads_like_a_command_is_in_the_table() -> None:
     typed = {command.name for command in COMMANDS}
     for module in {command.module for command in COMMANDS}:

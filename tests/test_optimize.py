@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import re
 import subprocess
@@ -208,6 +209,13 @@ def test_what_is_no_score_of_a_metric_names_item_and_value() -> None:
 def test_a_metric_that_ends_the_program_is_told_as_one_that_raises() -> None:
     with pytest.raises(DataError, match=r"item 'q7' .* SystemExit: 0 \(tests/test_optimize.py"):
         judged(lambda item, reply: sys.exit(0))
+
+
+def test_the_page_names_every_argument() -> None:
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    table = page.split("| argument |")[1].split("| of the result |")[0]
+    told = set(re.findall(r"`(\w+)(?:\(|`)", table))
+    assert set(inspect.signature(optimize).parameters) - told == {"params"}
 
 
 def test_importing_the_package_is_light() -> None:

@@ -65,6 +65,12 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _LINK.sub(turned, markdown)
 
 
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the theme's search dialog the name that screen readers tell."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
+
+
 def on_post_build(config: Any) -> None:
     """Write llms.txt (every page with its address) and llms-full.txt (their texts)."""
     out, lines, whole = Path(config.site_dir), [f"# {config.site_name}", ""], []

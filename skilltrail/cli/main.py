@@ -110,7 +110,17 @@ def application(name: str, command: Any) -> Any:
         app.add_typer(command, name=name)
     else:
         app.command(name)(command)
-    return typer.main.get_command(app)
+    made = typer.main.get_command(app)
+    _part_examples(made)
+    return made
+
+
+def _part_examples(command: Any) -> None:
+    """Keep each example in the help a line of its own, to be pasted: lines are else joined."""
+    if command.help is not None:
+        command.help = command.help.replace("\n\nExample: ", "\n\n\b\nExample: ")
+    for inner in getattr(command, "commands", {}).values():
+        _part_examples(inner)
 
 
 def main() -> None:

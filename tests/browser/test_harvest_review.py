@@ -44,6 +44,12 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.fixture(scope="module")
+def browser(bare_browser: Any) -> Any:
+    """None of the projects of the report is looked at here."""
+    return bare_browser
+
+
 @pytest.fixture
 def page(browser: Any, watched: Any, folder: Path) -> Iterator[Any]:
     """The live page, at its proposals."""

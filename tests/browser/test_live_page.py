@@ -145,6 +145,12 @@ def make_project(folder: Path, url: str) -> list[dict[str, Any]]:
     return items
 
 
+@pytest.fixture(scope="module")
+def browser(bare_browser: Any) -> Any:
+    """None of the projects of the report is looked at here."""
+    return bare_browser
+
+
 @pytest.fixture
 def world(browser: Any, tmp_path: Path) -> Iterator[World]:
     target = Target()
