@@ -42,13 +42,6 @@ class RefusingModel:
     ) -> None:
         self.identity = identity_here(role, options) if identity is None else identity
         self.style, self.abilities = style_of(options), abilities_of(options)
-        if options.backend in ("local", "handoff"):
-            self.abilities = frozenset({"schema"})
-        elif options.backend == "replay":
-            named = ("schema", "tools", "vision")
-            self.abilities = frozenset(
-                named if options.abilities is None else options.abilities
-            )
 
     async def complete(self, request: Request) -> Reply:
         raise UnseenRequest("verify", "a reply is not recorded", "Run `dvc repro`")

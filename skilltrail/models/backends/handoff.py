@@ -22,7 +22,7 @@ from typing import Any
 
 from skilltrail.core.canon import clean
 from skilltrail.core.errors import Interrupted
-from skilltrail.models.client.identity import own_decoding
+from skilltrail.models.client.identity import abilities_of, own_decoding
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Message, Reply, Request
 from skilltrail.params.model_options import EMBEDDED_MODEL, RoleOptions
@@ -44,8 +44,7 @@ class HandoffModel:
     style = "chat"
 
     def __init__(self, role: str, options: RoleOptions) -> None:
-        named = ("schema",) if options.abilities is None else options.abilities
-        self.abilities = frozenset(named)
+        self.abilities = abilities_of(options)
         self.workers = options.workers if options.workers else _WORKERS
         self._role, self._wait_s = role, options.handoff.wait_s
         self._folder = Path(os.environ.get("DVC_ROOT") or ".") / options.handoff.folder

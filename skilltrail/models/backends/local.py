@@ -24,7 +24,7 @@ from skilltrail.models.backends.llama import Instance, pin_boundary
 from skilltrail.models.backends.weights import Weights, find_weights
 from skilltrail.models.client.client import answered, lost_text
 from skilltrail.models.client.foreign import beside, text_of
-from skilltrail.models.client.identity import own_decoding
+from skilltrail.models.client.identity import abilities_of, own_decoding
 from skilltrail.models.errors import ModelConfigError
 from skilltrail.models.protocol import Decoding, Message, Reply, Request
 from skilltrail.params.model_options import RoleOptions
@@ -47,10 +47,8 @@ def local_model(options: RoleOptions) -> LocalModel:
 class LocalModel:
     """A `Model` over several llama.cpp instances, started when first needed."""
 
-    abilities = frozenset({"schema"})
-
     def __init__(self, weights: Weights, options: RoleOptions) -> None:
-        self.style = options.style
+        self.style, self.abilities = options.style, abilities_of(options)
         self.workers = options.workers if options.workers else _usable_cores()
         self._weights, self._n_ctx = weights, options.n_ctx
         self._decoding = own_decoding(options)

@@ -35,8 +35,6 @@ def openvino_model(options: RoleOptions) -> OpenVinoModel:
 class OpenVinoModel(LocalModel):
     """A `Model` on an engine that all models with the same weights share."""
 
-    abilities = frozenset()
-
     @property
     def identity(self) -> Mapping[str, Any]:
         return {**super().identity, "backend": "openvino", "method": "state/1"}

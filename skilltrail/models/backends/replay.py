@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from skilltrail.models.client.identity import identity_of
+from skilltrail.models.client.identity import abilities_of, identity_of, style_of
 from skilltrail.models.errors import UnseenRequest
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.params.model_options import RoleOptions
@@ -41,9 +41,8 @@ class ReplayModel:
     def __init__(self, role: str, options: RoleOptions, records: Records) -> None:
         self._role, self._records = role, records
         self.identity = identity_of(options)
-        self.style = "completion" if options.api == "completions" else "chat"
-        listed = options.abilities
-        self.abilities = frozenset(("schema", "tools", "vision") if listed is None else listed)
+        self.style = style_of(options)
+        self.abilities = abilities_of(options)
 
     async def complete(self, request: Request) -> Reply:
         recorded = self._records.reply(request.key(self.identity))

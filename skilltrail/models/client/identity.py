@@ -30,6 +30,9 @@ _HARNESS_ABILITIES = {
     "claude_exec": ("schema",),
     "exec": (),
 }
+# What runs in this process can do what it can, whatever params say.
+_EMBEDDED_ABILITIES = {"local": ("schema",), "openvino": ()}
+_EVERY_ABILITY = ("schema", "tools", "vision")
 _DEFAULT_WORKERS = 16
 _DEFAULT_HARNESS_WORKERS = 2
 
@@ -107,6 +110,8 @@ def abilities_of(options: RoleOptions) -> frozenset[str]:
     Only a provider's own endpoint is trusted with all three; compatible servers often take a
     schema or an image without a word and ignore it.
     """
+    if options.backend in _EMBEDDED_ABILITIES:
+        return frozenset(_EMBEDDED_ABILITIES[options.backend])
     if options.backend in HARNESS_BACKENDS:
         usual = _HARNESS_ABILITIES[options.backend]
         return frozenset(
@@ -114,8 +119,10 @@ def abilities_of(options: RoleOptions) -> frozenset[str]:
         )
     if options.abilities is not None:
         return frozenset(options.abilities)
-    if options.backend == "azure" or options.base_url is None:
-        own = frozenset({"schema", "tools", "vision"})
+    if options.backend == "handoff":
+        return frozenset({"schema"})
+    if options.backend in ("azure", "replay") or options.base_url is None:
+        own = frozenset(_EVERY_ABILITY)
         return own if options.backend != "minimax" else frozenset({"tools"})
     api = resolved_api(options)[0]
     if options.backend == "anthropic" or api == "responses":
