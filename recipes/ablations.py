@@ -192,7 +192,8 @@ def main(argv: Sequence[str]) -> int:
     if not found.entries:
         sys.stderr.write("ablations: no run is there yet\n")
         return 1
-    command = " ".join(["python recipes/ablations.py", *argv])
+    asked = [word for word in argv if word != "--no-run"]
+    command = " ".join(["python recipes/ablations.py", *asked])
     write_atomic(told.out, page(found, rows, params.optimizer.backend, command, about(params)))
     sys.stdout.write(f"{told.out}\n")
     return 0
