@@ -367,6 +367,19 @@ def test_a_stash_of_ones_own_is_left_alone(root: Path) -> None:
     assert git(root, "stash", "list") != ""
 
 
+def test_an_experiment_that_dvc_left_among_a_persons_stashes_goes_alone(root: Path) -> None:
+    write(root / "notes.md", "mine, for later\n")
+    git(root, "stash", "-q")
+    mine = git(root, "stash", "list", "--format=%H")
+    start_experiment(root)
+    git(root, "stash", "-q", "-m", "dvc-exp:a:b:calm-lynx")
+    git(root, "update-ref", MARKS["MERGE"], "refs/stash")
+    assert any("left an experiment among your stashes" in one for one in found(root))
+    fixed(root, yes=True)
+    assert git(root, "stash", "list", "--format=%H") == mine
+    assert found(root) == []
+
+
 def test_changes_that_only_the_experiments_stash_holds_come_back(root: Path) -> None:
     write(root / "notes.md", "mine\n")
     write(root / "gone.md", "x\n")

@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import forked
 
+from skilltrail.cli.repair.at_work import workers
 from skilltrail.params.edit import set_params
 from tests import verify_project
 from tests.fault_server import Answer, Call, FaultServer
@@ -190,7 +192,13 @@ def experiment(folder: Path, journal: Path, at: int = 0, by: int = 0) -> list[st
 
 
 def way_back(folder: Path) -> list[str]:
-    """Type what doctor prints, then the step that takes everything back; return the former."""
+    """Type what doctor prints, then the step that takes everything back; return the former.
+
+    A stage that outlived its dvc is waited for, as both commands say.
+    """
+    deadline = time.monotonic() + 180
+    while workers(folder) and time.monotonic() < deadline:
+        time.sleep(0.2)
     told = json.loads(forked.skilltrail(folder, "doctor", "--no-probe", "--json").out)
     found = (_COMMAND.search(check["remedy"]) for check in told if check["verdict"] != "ok")
     commands = {match[1].strip() for match in found if match is not None} - {NOT_OURS}

@@ -99,6 +99,7 @@ def first(lab: Lab, pattern: str) -> int:
     ("pattern", "by"),
     [
         ("git after stash", signal.SIGKILL),  # uncommitted changes are put aside
+        ("git after create_reference_direct", signal.SIGHUP),  # and the experiment among them
         ("open w .*/params.yaml", signal.SIGTERM),
         ("open w .*/dvc.lock", signal.SIGKILL),
         ("open w .*/workspace.run", signal.SIGHUP),

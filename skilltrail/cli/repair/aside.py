@@ -31,11 +31,14 @@ class PutAside:
         git = self._case.git
         if git is None:
             return []
-        own = [sha for sha, is_own in self._stashed(git) if is_own]
+        stashed = list(self._stashed(git))
         found = []
-        if own or self._missing(git):
+        if any(is_own for _, is_own in stashed) or self._missing(git):
             told = "a killed dvc put uncommitted changes aside and did not bring them back"
             found.append(Finding("uncommitted changes", told, REMEDY))
+        elif stashed:
+            told = "a killed dvc left an experiment among your stashes"
+            found.append(Finding("stashes", told, REMEDY))
         if git.ask("rev-parse", "--quiet", "--verify", QUEUED) is not None:
             told = "a killed dvc left an experiment prepared: the next one would run it along"
             found.append(Finding("experiments", told, REMEDY))
@@ -60,11 +63,13 @@ class PutAside:
         """Yield the stashes that the killed DVC made, the newest first, and whether each holds
         a person's changes."""
         since = self._case.put_aside_since
-        told = (
-            git.ask("log", "-g", "--format=%H %ct %gs", "refs/stash", "--") if since else None
-        )
+        told = git.ask("log", "-g", "--format=%H %ct %gs", "refs/stash", "--")
+        merge = git.ask("rev-parse", MERGE) if MERGE in self._case.marks else None
         for line in [] if told is None else told.decode("utf-8", "replace").splitlines():
             sha, made, subject = (*line.split(" ", 2), "")[:3]
+            if merge is not None and sha == merge.decode().strip():
+                yield sha, False  # libgit2 lays only what is there over a work tree
+                continue
             if since is None or int(made) < int(since):
                 return
             yield sha, EXPERIMENT not in subject
