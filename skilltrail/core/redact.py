@@ -132,7 +132,8 @@ _BESIDE = re.compile(
         | (?:yes|no|on|off|ok|pass(?:ed)?|fail(?:ed)?|skip(?:ped)?|[\d.,/%]+)\b )
     (?: "[^"\n]{{1,200}}" | '[^'\n]{{1,200}}' | [^\s"',;&]{{4,200}} )
     | (?P<phrase> \bpass[\ _-]?phrase \s? [:=] \s? ) [a-z]{{3,12}} (?:\ [a-z]{{3,12}}){{2,23}}
-    | (?P<seed> \b(?:seed|recovery|mnemonic|wallet)\b [^\n:=]{{0,20}} [:=]? \s? ["']? )
+    | (?P<seed> \b(?:seed|recovery|mnemonic|wallet)\b
+        (?: [^\n:=]{{0,20}}[:=] | [ ](?:phrase|words)\b[^\n]{{0,12}}? ) \s? ["']? )
         [a-z]{{3,8}} (?:\s[a-z]{{3,8}}){{11,23}}
     | (?P<quoted_one> \bpass(?:word|phrase|code|wd)\s )
         (?: "(?=[^"\n]{{0,99}}[\s\d!@\#$%^&*+=~])(?!{_IN_ITS_PLACE})[^"\n]{{4,99}}"
