@@ -215,7 +215,7 @@ def test_no_shape_is_without_the_mark_that_is_looked_for_first(text: str) -> Non
         "The first pass is slow, the second pass is better; a boarding pass is needed",
         "pwd: /home/me; PWD=/home/me; pwd=$(pwd); pwd is a command",
         'The password "field" is red; a passphrase of several words; mnemonic: every good boy',
-        "The seed skill gives every item one line and then tells what the model said about each",
+        "The seed skill gives every item one line and then tells what the model said",
         "seed phrase is never asked for; the verification code is required",
         "| password | what you log in with |",
     ],

@@ -20,7 +20,7 @@ from skilltrail.cli.options import JSON
 from skilltrail.cli.scaffold import new_environment
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.find import NOTHING, find_source, shown
-from skilltrail.data.importing import import_splits, import_tree
+from skilltrail.data.importing import Imported, import_splits, import_tree
 from skilltrail.data.load import read_items
 from skilltrail.envs.contract.contract import check_contract, parser_of
 from skilltrail.envs.protocol import Environment
@@ -96,6 +96,14 @@ def import_data(
         )
         return
     emit(f"wrote {place}: " + ", ".join(f"{split} {n}" for split, n in done.counts.items()))
+    _warn(done)
+    more = _files_of(env, root, sources)
+    more += " -S data.allow_overlap=true" if done.shared else ""
+    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{more}")
+
+
+def _warn(done: Imported) -> None:
+    """Say which ids are missing, and which splits share source documents."""
     for split, ids in done.missing.items():
         say(f"warning: {len(ids)} ids of {split} are not in the download, such as {ids[0]!r}")
     for split, n in done.shared.items():
@@ -103,9 +111,6 @@ def import_data(
             f"warning: {n} of {done.counts[split]} items of {split} share a source document "
             "with an earlier split; data.allow_overlap=true lets them stand and says so"
         )
-    more = _files_of(env, root, sources)
-    more += " -S data.allow_overlap=true" if done.shared else ""
-    say(f"next: dvc exp run -S env={env} -S data.split_dir={place}{more}")
 
 
 data = typer.Typer(help="Bring items in.", no_args_is_help=True)
