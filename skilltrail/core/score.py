@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
@@ -100,10 +99,9 @@ class Score:
 def _number(value: object) -> float:
     if type(value) is float:  # nearly always, and asking for `Real` takes long
         return value + 0.0  # -0.0 is 0.0
-    # A comparison of NumPy's is a number to NumPy alone.
-    if not isinstance(value, Real | Decimal) and type(value).__name__ not in ("bool", "bool_"):
+    if not isinstance(value, Real):
         raise InvalidScore(f"a score is a number in [0, 1], found {value!r:.80}")
-    return float(value) + 0.0  # type: ignore[arg-type]
+    return float(value) + 0.0
 
 
 @lru_cache(maxsize=1 << 16)

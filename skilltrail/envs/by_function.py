@@ -14,8 +14,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar
+
+import numpy as np
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.item import Item
@@ -82,6 +85,9 @@ def _said(value: Any) -> Said:
         raise InvalidScore(f"feedback is a text, found {feedback!r:.80}")
     if isinstance(score, tuple):
         raise InvalidScore(f"a score, or a score and a text, found {score!r:.80}")
+    # A comparison of NumPy's is a number to NumPy alone, and a decimal to nobody else.
+    if isinstance(score, Decimal | np.bool_):
+        score = float(score)
     return Said(score, feedback)
 
 
