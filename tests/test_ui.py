@@ -258,6 +258,28 @@ START_ELSEWHERE: list[tuple[str, Any]] = [
             ".git/config", ".skilltrail/ui-8631.json", "outside/secret", "\x00",
         )
     ),
+    *(
+        (f"targets.one.{name}", value)
+        for name, value in (
+            ("base_url", "http://127.0.0.1:9/v1"), ("key_env", "OTHER_API_KEY"),
+            ("backend", "exec"), ("exec.argv", ["sh"]), ("model", "m"), ("weight", 3),
+        )
+    ),
+    ("targets", {"one": {"base_url": "http://127.0.0.1:9"}}),
+    ("executor", "ray"), ("ray.address", "ray://evil.invalid:10001"),
+    ("ray.resources", {"x": 1}), ("store.remote", "s3://evil/x"), ("store.remote", "/tmp/x"),
+    *(
+        (f"{role}.{name}", value)
+        for role in ("target", "optimizer", "judge")
+        for name, value in (
+            ("handoff.folder", "/tmp/x"), ("handoff.folder", "skills"), ("model", "--config=x"),
+            ("model", "-c"), ("effort", "--tools"), ("stages.analyst.model", "/models/x.gguf"),
+            ("stages.analyst.base_url", "http://127.0.0.1:9/v1"),
+        )
+    ),
+    ("envs.qa.scorer", "http"), ("envs.qa.scorer", "python:os.system"),
+    ("envs.qa.scorer.url", "http://127.0.0.1:9"), ("envs.inspect.task", "/tmp/task.py"),
+    ("envs.own.command", ["sh", "-c", "x"]), ("skill.references", "/etc"),
     ("evaluate.skills", ["best", "/etc/passwd"]),
     ("evaluate.skills", [".env"]),
 ]  # fmt: skip
@@ -272,7 +294,7 @@ def test_a_start_cannot_send_the_run_elsewhere_nor_read_what_is_not_the_project_
         with pytest.raises(ParamError) as error:
             options.check(place, {"lr": 8, key: value})
         assert key.strip("+~ ").split(".")[0][:5] in str(error.value)
-    assert len(START_ELSEWHERE) == 104  # told in docs/security.md
+    assert len(START_ELSEWHERE) == 143  # told in docs/security.md
 
 
 @pytest.mark.parametrize("path", ["/api/start", "/api/check"])

@@ -18,8 +18,10 @@ from skilltrail.store.place import Place
 
 # Who asks the page to start a run may not send it elsewhere, let it run other programs, or lift
 # what isolates it: these keep what params.yaml says, and so does every text not named below.
-SEALED_SECTIONS = ("exec", "azure", "targets")
-SEALED = ("backend", "base_url", "key_env", "provider", "region", "replays", "sandbox")
+SEALED_SECTIONS = ("exec", "azure", "targets", "ray", "store", "handoff")
+SEALED = (
+    "backend", "base_url", "key_env", "provider", "region", "replays", "sandbox", "executor",
+)  # fmt: skip
 TEXTS = ("env", "ratio", "group_key", "parent", "stop", "effort", "omit", "abilities")
 PATHS = ("seed", "path", "split_dir", "rubric", "skills", "model")
 KEY = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+)*")
@@ -97,6 +99,8 @@ def _is_sealed(key: str) -> bool:
 def _is_allowed(place: Place, key: str, text: str) -> bool:
     """Return whether a text may be set: one of a choice, a name, or a file of the project."""
     name = key.rpartition(".")[2]
+    if text.startswith("-") and name != "stop":  # to an agent program it may be an option
+        return False
     if name in PATHS:
         return _is_inside(place.workspace, text)
     return name in TEXTS or any(knob.key == key and knob.choices for knob in knobs_of(Params))
