@@ -26,11 +26,17 @@ from skilltrail.skill.folder import folder_text
 pytest.importorskip("inspect_ai", reason="needs the extra inspect")
 
 ENDS = """
-import os, sys
+import asyncio, os, sys
 sys.path.insert(0, "tests")
 from env_world import env_of, own_items, roll, scripted
 item = own_items("inspect")[0].item
 roll(env_of("inspect"), item, scripted(["1"]))
+from inspect_ai.util import throttle
+draw = throttle(1)(print)
+async def end():
+    draw(end="")
+    draw(end="")
+asyncio.run(end())
 print(os.environ["INSPECT_TRACE_FILE"])
 """
 PRICE, LEDGER = "data/inspect/tasks.py@price", "data/inspect/tasks.py@ledger"
@@ -435,6 +441,7 @@ def test_a_program_that_ends_takes_its_traces_away_and_no_device() -> None:
         text=True,
         check=True,
     )
+    assert "never awaited" not in done.stderr
     trace = Path(done.stdout.strip())
     assert trace.name == "trace.log"
     assert not trace.parent.exists()

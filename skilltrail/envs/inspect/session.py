@@ -11,6 +11,7 @@ import asyncio
 import os
 import tempfile
 import uuid
+import warnings
 from contextvars import Context, copy_context
 from pathlib import PurePosixPath
 from typing import Any
@@ -23,6 +24,8 @@ from skilltrail.skill.folder import MAIN, files_of
 _TRACES = tempfile.TemporaryDirectory(prefix="skilltrail-inspect-")
 os.environ.setdefault("INSPECT_DISPLAY", "none")
 os.environ.setdefault("INSPECT_TRACE_FILE", f"{_TRACES.name}/trace.log")
+# What its display, which shows nothing here, still had to draw when the last rollout ended.
+warnings.filterwarnings("ignore", r"coroutine 'throttle\.", RuntimeWarning)
 
 from inspect_ai import SampleSource, Task, enqueue_sample, eval_async, task_with  # noqa: E402
 from inspect_ai.dataset import Sample  # noqa: E402
