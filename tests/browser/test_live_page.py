@@ -80,6 +80,8 @@ class Ui:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("DVC_", "GIT_"))}
         for who in ("AUTHOR", "COMMITTER"):
             kept |= {f"GIT_{who}_NAME": "T", f"GIT_{who}_EMAIL": "t@example.org"}
+        # What dvc starts finds this Python, however the tests were started.
+        kept["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "skilltrail", "ui", "--port", str(port)],
             cwd=folder,
