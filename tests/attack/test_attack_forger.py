@@ -1059,6 +1059,23 @@ def test_the_exports_do_where_there_is_no_store(forgers: Iterator[Forger]) -> No
     assert ([str(fault) for fault in found.faults], found.exit_code()) == ([], 0)
 
 
+def test_what_a_call_used_is_taken_from_its_record_as_the_docs_say(
+    forgers: Iterator[Forger],
+) -> None:
+    forger = next(forgers)
+
+    def use(value: dict[str, Any]) -> None:
+        value["trajectory"]["usage"]["output"] += 1
+        value["trajectory"]["model"] = "another"
+
+    facts(use, "rollout")(forger)
+    forger.draw()
+    forger.lock()
+    assert verified(forger.folder).exit_code() == 0
+    docs = Path(__file__).resolve().parents[2] / "docs/history.md"
+    assert "which model served it" in docs.read_text("utf-8")
+
+
 def test_a_published_hash_holds_against_a_run_rewritten_everywhere(
     base: Path, forgers: Iterator[Forger]
 ) -> None:
