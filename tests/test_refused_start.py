@@ -28,7 +28,6 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("refused")
     typed(folder, "git", "init", "-q", "-b", "main")
     init_workspace(folder, None)
-    (folder / "data/qa").mkdir(parents=True)
     for split in ("train", "selection", "test"):
         rows = [{"id": f"{split}{n}", "question": f"{n} in {split}?", "answer": f"an oak {n}"}
                 for n in range(4)]  # fmt: skip
