@@ -111,7 +111,6 @@ def real_workspace(folder: Path) -> Iterator[None]:
         folder.mkdir()
         typed(folder, "git", "init", "-q", "-b", "main")
         typed(folder, "skilltrail", "init")
-        (folder / "data/qa").mkdir(parents=True)
         for split in verify_project.SPLITS:
             records = [
                 {"id": f"{split}-w{n}", "question": f"Which tree is number {n} of {split}?",
