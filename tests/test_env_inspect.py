@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -40,11 +41,38 @@ HEAD = """
 from pathlib import Path
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
-from inspect_ai.model import ChatMessageUser, get_model
+from inspect_ai.model import ChatMessageUser, GenerateConfig, ResponseSchema, get_model
 from inspect_ai.scorer import Score, match, model_graded_qa, scorer, mean
 from inspect_ai.solver import generate, solver
-from inspect_ai.util import sandbox
+from inspect_ai.util import JSONSchema, sandbox
 """
+ASKED = """
+@task
+def own():
+    config = GenerateConfig({})
+    sample = Sample("What is 2 + 2?", target="4")
+    return Task([sample], solver=generate(), scorer=match(), config=config)
+"""
+FORCED = """
+from inspect_ai.solver import use_tools
+from inspect_ai.tool import tool
+
+@tool
+def add():
+    async def execute(a: int) -> int:
+        "Add one.\\n\\nArgs:\\n    a: a number."
+        return a + 1
+    return execute
+
+@task
+def own():
+    solver = [use_tools(add(), tool_choice="{}"), generate()]
+    return Task([Sample("What is 2 + 2?", target="4")], solver=solver, scorer=match())
+"""
+SCHEMA = (
+    "ResponseSchema(name='n', json_schema=JSONSchema(type='object',"
+    " properties={'n': JSONSchema(type='integer')}))"
+)
 
 
 def items(task: str, root: Path = ROOT, **params: Any) -> list[Item]:
@@ -444,3 +472,43 @@ def test_a_program_that_ends_takes_its_traces_away_and_no_device() -> None:
     assert trace.name == "trace.log"
     assert not trace.parent.exists()
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.parametrize(
+    ("config", "found"),
+    [
+        ("num_choices=3", "num_choices"),
+        ("top_k=5, logit_bias={1: 2.0}", "logit_bias, top_k"),
+        (f"response_schema={SCHEMA}", "response_schema, which this target cannot be held to"),
+    ],
+)
+def test_what_no_target_is_asked_for_is_refused_and_not_left_out_silently(
+    config: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env, [item] = own_task(tmp_path, ASKED.format(config), monkeypatch)
+    with pytest.raises(UsageError, match=re.escape(found)):
+        roll(env, item, scripted(["4"], style="chat"))
+
+
+def test_a_schema_and_an_effort_that_a_task_sets_reach_the_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = f"response_schema={SCHEMA}, reasoning_effort='low', num_choices=1, max_retries=3"
+    env, [item] = own_task(tmp_path, ASKED.format(config), monkeypatch)
+    model = scripted(["4"], style="chat", abilities=frozenset({"schema"}))
+    assert scored(env, item, model).hard == 1.0
+    [request] = model.requests
+    assert request.decoding.effort == "low"
+    assert request.schema == {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+def test_a_task_that_makes_its_agent_call_a_tool_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = scripted(["4"], style="chat", abilities=frozenset({"tools"}))
+    env, [item] = own_task(tmp_path, FORCED.format("any"), monkeypatch)
+    with pytest.raises(UsageError, match="tool_choice is 'any'"):
+        roll(env, item, model)
+    env, [item] = own_task(tmp_path / "none", FORCED.format("none"), monkeypatch)
+    assert scored(env, item, model).hard == 1.0
+    assert not model.requests[-1].tools

@@ -12,6 +12,8 @@ from test_repair import root as root  # noqa: PLC0414 (a fixture)
 from skilltrail.cli.checks import OK, WARNING, git_check
 from skilltrail.cli.repair.back import back
 from skilltrail.core.errors import UsageError
+from skilltrail.runtime.command import told_detached
+from skilltrail.store.place import find_place
 
 # How each begins on branch main, where `other` changed notes.md too, and how it is given up.
 CONFLICTS = {
@@ -204,3 +206,21 @@ def test_the_way_to_a_whole_log_is_a_command_that_works(root: Path, committed: b
     git(root, "commit", "-qm", "merged")
     (told,) = [one for one in found(root) if one.startswith("skills/events.jsonl")]
     assert told.endswith("`git checkout HEAD -- skills/events.jsonl`")
+
+
+def told(root: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    with told_detached(find_place(root)):
+        return capsys.readouterr().err
+
+
+def test_a_stage_on_a_detached_head_says_what_would_put_it_on_a_branch(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(root / "dvc.yaml", "stages: {}\n")
+    assert told(root, capsys) == ""
+    parted(root)
+    fails(root, "rebase", "other")
+    assert "HEAD is detached: a rebase is under way" in told(root, capsys)
+    git(root, "rebase", "--abort")
+    git(root, "checkout", "-q", "--detach", "HEAD~1")
+    assert "on no branch; `git switch main` puts it on one" in told(root, capsys)

@@ -16,7 +16,6 @@ from skilltrail.cli.repair.at_work import Worker, workers
 from skilltrail.cli.repair.case import Case
 from skilltrail.cli.repair.doctor import findings
 from skilltrail.cli.repair.journal import torn_lines
-from skilltrail.cli.repair.under_way import UnderWay, under_way
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.data.freeze import look_at_items
 from skilltrail.data.load import Reading
@@ -24,6 +23,7 @@ from skilltrail.envs.protocol import Environment
 from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.merging import meeting_of
 from skilltrail.history.git.repository import Git, GitError
+from skilltrail.history.git.under_way import UnderWay, under_way
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
 from skilltrail.params.fields import Params, seed_skill_path

@@ -17,6 +17,7 @@ from skilltrail.core.errors import Interrupted, SkilltrailError
 from skilltrail.core.files import refused
 from skilltrail.history.git.head import head_of
 from skilltrail.history.git.repository import Git
+from skilltrail.history.git.under_way import under_way
 from skilltrail.runtime.console import complain, say
 from skilltrail.runtime.last_lock import keep_lock
 from skilltrail.store.place import Place, find_place
@@ -121,4 +122,10 @@ def _where_head_is(place: Place) -> tuple[str, str] | None:
     if place.experiment is not None:
         way = f"dvc puts it back on {branch} when it ends, `skilltrail back` after a kill"
         return f"HEAD is detached (experiment {place.experiment})", way
-    return "HEAD is detached, on no branch", f"`skilltrail back` puts it back on {branch}"
+    busy = under_way(git)
+    if busy is not None:
+        return f"HEAD is detached: {busy.found}", busy.remedy
+    back = f"`skilltrail back` puts it back on {branch}"
+    if head.by_person or head.left is None:  # theirs to move
+        back = f"`git switch {head.left or 'BRANCH'}` puts it on one"
+    return "HEAD is detached, on no branch", back

@@ -247,8 +247,8 @@ def _check(entries: dict[str, str | None], changes: dict[str, str]) -> None:
     name, description = entries["name"], entries["description"]
     if name is None or ("name" in changes and not _is_name(name)):
         raise UsageError(
-            f"name {name!r}",
-            "no name of a skill",
+            "name" if name is None else f"name {name!r}",
+            "there is none" if name is None else "no name of a skill",
             f"--name with lower-case letters, digits and single hyphens, at most {MOST_NAME},"
             f" or a folder named so, e.g. {'a-skill' if name is None else slug(name)}",
         )

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from skilltrail.cli.repair.kept import Kept
 from skilltrail.cli.repair.rwlock import begun_to_stash
-from skilltrail.cli.repair.under_way import UnderWay, under_way
 from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.repository import Git
+from skilltrail.history.git.under_way import UnderWay, under_way
 from skilltrail.store.place import Place
 
 # What DVC sets while an experiment runs here, and takes away when it ends well or badly.

@@ -14,11 +14,11 @@ from ruamel.yaml.error import YAMLError
 
 from skilltrail.cli.repair.case import Case, Finding
 from skilltrail.cli.repair.locks import REMEDY
-from skilltrail.cli.repair.under_way import under_way
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import BEST_SKILL, EVENTS
 from skilltrail.envs.registry import ParamClasses
+from skilltrail.history.git.under_way import under_way
 from skilltrail.params.read import FILE, params_from_text, resolved
 from skilltrail.runtime.last_lock import LOCK, kept_lock
 

@@ -41,6 +41,16 @@ _FINISH: dict[str, StopReason] = {
 }
 
 
+# What a task may set of a call: sent on as it is, or no matter of what is asked.
+_SENT = {"max_tokens", "temperature", "top_p", "stop_seqs", "seed", "reasoning_effort"}
+_OF_THE_WAY = {
+    "max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections",
+    "adaptive_connections", "system_message", "max_tool_output", "cache", "cache_prompt",
+    "batch", "internal_tools", "reasoning_history", "reasoning_summary", "fail_on_refusal",
+}  # fmt: skip
+_USUAL = {"num_choices": 1, "best_of": 1, "logprobs": False, "parallel_tool_calls": True}
+
+
 class OutOfTurns(Exception):
     """The agent has made all the calls that it may make."""
 
@@ -97,23 +107,49 @@ class Calls:
         system = "\n\n".join(text for text in front if text.strip())
         sent = tuple(_message(m) for m in messages if m.role != "system")
         offered = tuple(_tool(tool) for tool in tools)
+        schema = self._schema(config)
         decoding = Decoding(
             max_tokens=config.max_tokens,
             temperature=config.temperature,
             top_p=config.top_p,
             stop=tuple(config.stop_seqs or ()),
             seed=config.seed,
+            effort=config.reasoning_effort,
         )
         if self.target.style == "completion":
             asked = completion(system, completion_text(sent, offered), self.answer_tokens)
-            return replace(asked, decoding=decoding.over(asked.decoding), turn=self.made)
+            over = decoding.over(asked.decoding)
+            return replace(asked, decoding=over, schema=schema, turn=self.made)
         if offered and "tools" not in self.target.abilities:
             raise UsageError(
                 "The Inspect task offers its agent tools",
                 "the target takes none",
                 "Choose a target with tools, or a task without",
             )
-        return Request(system, None, sent, decoding, tools=offered, turn=self.made)
+        return Request(system, None, sent, decoding, schema, offered, turn=self.made)
+
+    def _schema(self, config: GenerateConfig) -> dict[str, Any] | None:
+        """Return the schema that the reply is to follow.
+
+        Raises:
+            UsageError: the task wants what no target is asked for, or this one cannot do.
+        """
+        wanted = config.model_dump(exclude_none=True)
+        usual = {name for name, value in _USUAL.items() if wanted.get(name) == value}
+        schema = wanted.pop("response_schema", None)
+        others = sorted(set(wanted) - _SENT - _OF_THE_WAY - usual)
+        if schema is not None and "schema" not in self.target.abilities:
+            others.append("response_schema, which this target cannot be held to")
+        if others:
+            raise UsageError(
+                "The Inspect task sets how its model is asked",
+                ", ".join(others),
+                "Leave it out of the task, or set it for the target (docs/models)",
+            )
+        if config.response_schema is None:
+            return None
+        json_schema = config.response_schema.json_schema
+        return json_schema.model_dump(mode="json", exclude_none=True, by_alias=True)
 
     def _note(self, request: Request, reply: Reply) -> None:
         """Add the turn: what was sent after what had been sent before."""
@@ -147,6 +183,15 @@ class Target(ModelAPI):
     ) -> ModelOutput:
         """Return the target's reply in Inspect's words."""
         calls = calls_here()
+        if tool_choice == "none":
+            tools = []
+        elif tools and tool_choice != "auto":
+            calls.error = UsageError(
+                "The Inspect task makes its agent call a tool",
+                f"tool_choice is {tool_choice!r}",
+                'Leave it "auto" or "none": no target is made to call one',
+            )
+            raise calls.error
         told = tools if calls.target.style == "completion" else []
         return _output(await calls.complete(input, tools, config), told)
 
