@@ -55,19 +55,25 @@ def changing(number: int) -> dict[str, Any]:
     return {"model": "m-05", "system_fingerprint": "fp_a" if number < 9 else "fp_b"}
 
 
+def routed(number: int) -> dict[str, Any]:
+    host = {"provider": "Alpha" if number < 9 else "Beta"}
+    return {"model": "m-05", **host} | ({"system_fingerprint": "fp_a"} if number < 9 else {})
+
+
 def test_what_serves_a_reply_is_recorded_and_never_in_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = {}
-    for told in (plain, steady, changing):
+    for told in (plain, steady, changing, routed):
         folder = tmp_path / told.__name__
         folder.mkdir()
         made[told.__name__] = trained(folder, monkeypatch, told)
-    assert made["plain"] == made["steady"] == made["changing"]
+    assert made["plain"] == made["steady"] == made["changing"] == made["routed"]
     for name, expected in (
         ("plain", {Served("m")}),
         ("steady", {Served("m-05", "fp_a")}),
         ("changing", {Served("m-05", "fp_a"), Served("m-05", "fp_b")}),
+        ("routed", {Served("m-05", "Alpha fp_a"), Served("m-05", "Beta")}),
     ):
         with FactStore.open(tmp_path / name) as store:
             keys = [key for (key,) in store.query("SELECT key FROM facts")]

@@ -178,7 +178,8 @@ class Reply:
             up its own turns.
         tool_calls: each {"id", "name", "arguments": dict}.
         model: the model's name as the provider returned it.
-        fingerprint: what else the provider says of the weights (`system_fingerprint`).
+        fingerprint: what else is said of the weights (`system_fingerprint`; the host behind a
+            router before it).
         usage: token counts: `input`, `output`, `cached` and `written` (of input: read from a
             cache, put into one), `reasoning` (of output). What is not known is not in it.
         attempts: how many calls were paid for to get it (failed ones included).

@@ -153,9 +153,9 @@ def _reply(
     usage = openai_usage(body.get("usage"), "prompt", "completion")
     word = native if ended(native) == "broken" else choice.get("finish_reason")
     reply = said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
-    return replace(
-        reply, fingerprint=text_of(body.get("system_fingerprint"))[:MOST_FINGERPRINT_CHARS]
-    )
+    # A router (OpenRouter) names the host that answered: each may have other weights.
+    weights = [text_of(body.get(name)) for name in ("provider", "system_fingerprint")]
+    return replace(reply, fingerprint=" ".join(filter(None, weights))[:MOST_FINGERPRINT_CHARS])
 
 
 def sampling(decoding: Decoding) -> dict[str, Any]:
