@@ -35,6 +35,7 @@ TOOLS = {
     "ours": ("Skilltrail", "skilltrail"),
     "bare_sdk": ("bare SDK", "openai"),
     "bare_http": ("bare HTTP", "httpx"),
+    "skillopt": ("SkillOpt", "skillopt"),
     "gepa": ("GEPA", "gepa"),
     "dspy": ("DSPy", "dspy"),
     "textgrad": ("TextGrad", "textgrad"),
