@@ -1,4 +1,4 @@
-"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/3`)."""
+"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/4`)."""
 
 from skilltrail.optimizers.rules.optimizer import RulesOptimizer
 
