@@ -29,7 +29,7 @@ from skilltrail.envs.spreadsheet.judge import judge_case
 from skilltrail.envs.spreadsheet.reader import answer_cells
 from skilltrail.optimizers.protocol import Observation, StepView
 from skilltrail.optimizers.rules.lessons import KnownItems, read_lessons, sort_evidence
-from skilltrail.optimizers.rules.memory import recall
+from skilltrail.optimizers.rules.memory import Memory
 from skilltrail.optimizers.rules.moves import Desk, advise
 from tests.env_world import ROOT, env_of, record
 
@@ -206,7 +206,7 @@ def proposed(env: Environment, *items: Item) -> set[str]:
     )  # fmt: skip
     known = KnownItems(env)
     lessons = read_lessons(view, known)
-    desk = Desk(view, known, lessons, sort_evidence(view, known, lessons), recall(()))
+    desk = Desk(view, known, lessons, sort_evidence(view, known, lessons), Memory())
     return {edit.content.strip() for edits in advise(desk) for edit in edits}
 
 

@@ -20,11 +20,11 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.kit.catalogue import UNKNOWN, Catalogue, FailureType
 from skilltrail.optimizers.protocol import Observation, StepRecord, StepView
 from skilltrail.optimizers.rules import RulesOptimizer
-from skilltrail.optimizers.rules.lessons import MOST_ITEMS, Lessons, considered
-from skilltrail.optimizers.rules.memory import faces
+from skilltrail.optimizers.rules.lessons import MOST_ITEMS, KnownItems, Lessons, considered
+from skilltrail.optimizers.rules.memory import Recall, faces
 from skilltrail.optimizers.rules.moves import MAX_EXAMPLES
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.edit import Edit, EditStatus, Patch
+from skilltrail.skill.edit import Edit, EditResult, EditStatus, Patch
 from tests.toy_items import Toy
 
 SEED_SKILL = "# Colours\n\nSay the colour.\n"
@@ -370,8 +370,40 @@ def test_of_a_large_pool_this_step_and_the_examples_are_always_considered() -> N
     pool = {one.item.id: one for one in (seen(f"{n}") for n in range(2 * MOST_ITEMS))}
     view = view_of(pool["id-7"], pool=pool)
     lessons = Lessons({"id-9": "an example"}, (), None)
-    kept = considered(view, lessons).pool
+    known = KnownItems(ENV)
+    kept = considered(view, known, lessons).pool
     assert {"id-7", "id-9"} <= kept.keys()
     assert len(kept) == MOST_ITEMS
     assert list(kept) == [id for id in pool if id in kept]
-    assert kept == considered(view, lessons).pool
+    assert kept == considered(view, known, lessons).pool
+
+
+TEXTS = st.lists(st.sampled_from(["a", "b", "a\nb", "b\n", "", "c\na\nb"]), max_size=6)
+
+
+@given(TEXTS, TEXTS)
+def test_an_example_is_found_wherever_it_is_whole_lines_of_the_document(
+    examples: list[str], parts: list[str]
+) -> None:
+    class Said(Colours):
+        def example(self, item: Item) -> str | None:
+            return examples[int(item.id.removeprefix("id-"))]
+
+    pool = {one.item.id: one for one in (seen(f"{n}") for n in range(len(examples)))}
+    skill = "\n".join(parts)
+    places = {f"id-{n}": f"\n{skill}\n".find(f"\n{text}\n") for n, text in enumerate(examples)}
+    found = {id: at for at, id, _ in KnownItems(Said()).standing_in(skill, pool)}
+    assert found == {id: at for id, at in places.items() if at >= 0}
+
+
+@given(st.lists(st.sampled_from(["accepted", "rejected", "no_patch"]), max_size=12))
+def test_a_history_read_on_says_what_it_says_when_read_anew(verdicts: list[str]) -> None:
+    edit = Edit("append", content="- a", id="1.0")
+    applied = EditResult("1.0", EditStatus.APPLIED)
+    history = tuple(
+        StepRecord(1, n, verdict, (edit,), (applied,), after=float(n % 2))
+        for n, verdict in enumerate(verdicts)
+    )
+    recall = Recall()
+    for n in (*range(len(history) + 1), 0):
+        assert recall.of(history[:n]) == Recall().of(history[:n])

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,8 +42,9 @@ class Likeness:
             for trait in traits:
                 having[trait].append(at)
         self._having = {trait: np.array(places) for trait, places in having.items()}
-        self._weight = {t: _weight(t, len(ats), len(pool)) for t, ats in having.items()}
-        sums = [sum(self._weight[trait] for trait in traits) for traits in pool.values()]
+        weight = {t: _weight(t, len(ats), len(pool)) for t, ats in having.items()}
+        self._weights = {t: np.full(len(ats), float(weight[t])) for t, ats in having.items()}
+        sums = [sum(weight[trait] for trait in traits) for traits in pool.values()]
         self._pool, self._sums = pool, np.array(sums, dtype=np.float64)
         self._rows: dict[str, Numbers] = {}
         self.place = {id: at for at, id in enumerate(pool)}
@@ -51,9 +52,12 @@ class Likeness:
     def row(self, id: str) -> Numbers:
         """Return the likeness of an item to each item of the pool, in the pool's order."""
         if id not in self._rows:
-            shared = np.zeros(len(self._pool))
-            for trait in self._pool[id]:
-                shared[self._having[trait]] += self._weight[trait]
+            traits = self._pool[id]
+            shared: Numbers = np.zeros(len(self._pool))
+            if traits:
+                having = np.concatenate([self._having[trait] for trait in traits])
+                weights = np.concatenate([self._weights[trait] for trait in traits])
+                shared += np.bincount(having, weights, len(self._pool))
             of = self._sums[self.place[id]] + self._sums - shared
             self._rows[id] = np.divide(shared, of, out=np.zeros_like(of), where=of > 0)
         return self._rows[id]
@@ -83,20 +87,20 @@ class Cover:
         self._places = np.array([likeness.place[id] for id in weights], dtype=np.intp)
         self._at = {id: at for at, id in enumerate(weights)}
         self._best = np.zeros(len(weights))
+        self._rows: dict[str, Numbers] = {}
 
     def _row(self, id: str) -> Numbers:
         """Return the likeness of `id` to every weighted item, in their order."""
-        return self._likeness.row(id)[self._places]
+        if id not in self._rows:
+            self._rows[id] = self._likeness.row(id)[self._places]
+        return self._rows[id]
 
-    def gains(self, ids: Sequence[str]) -> list[float]:
-        """Return the weighted cover that an example of each item would add by itself."""
-        if not ids or not len(self._weights):
-            return [0.0] * len(ids)
-        more = np.array([self._row(id) for id in ids]) - self._best
-        terms = np.where(more > 0, self._weights * more, 0.0)
-        # One after the other, as `in_turn` does: the same bits however many are asked for.
-        found: list[float] = np.add.accumulate(terms, axis=1)[:, -1].tolist()
-        return found
+    def gain(self, id: str) -> float:
+        """Return the weighted cover that an example of this item would add."""
+        more = self._row(id) - self._best
+        np.maximum(more, 0.0, out=more)
+        more *= self._weights
+        return in_turn(more)
 
     def alike(self, id: str, among: Iterable[str]) -> list[str]:
         """Return the items of `among` that would be covered better by an example of `id`."""
@@ -114,29 +118,23 @@ class Cover:
 
 
 def greedy_order(
-    cover: Cover,
-    choices: Sequence[str],
-    worth: Callable[[str, float], tuple[float, ...]],
-    most: int,
-) -> list[str]:
-    """Return up to `most` of `choices`; `worth(id, gain)` says how good a choice is now.
+    cover: Cover, choices: Iterable[str], worth: Callable[[str, float], tuple[float, ...]]
+) -> Iterator[str]:
+    """Yield `choices`, the best first; `worth(id, gain)` says how good a choice is now.
 
     Gains only fall as examples are added, and `worth` must not rise when a gain falls. So a
     choice that leads by its present gain leads for good, and few gains are computed anew
     (lazy greedy: Minoux, 1978).
     """
-    pairs = zip(choices, cover.gains(choices), strict=True)
-    queue = sorted((worth(id, gain), id) for id, gain in pairs)
-    order: list[str] = []
-    while queue and len(order) < most:
+    queue = sorted((worth(id, cover.gain(id)), id) for id in choices)
+    while queue:
         _, id = queue.pop()
-        now = (worth(id, *cover.gains([id])), id)
+        now = (worth(id, cover.gain(id)), id)
         if queue and now < queue[-1]:
             insort(queue, now)
             continue
-        order.append(id)
         cover.add(id)
-    return order
+        yield id
 
 
 def least_missed(

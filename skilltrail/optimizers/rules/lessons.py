@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 from skilltrail.core.canon import texts_in
 from skilltrail.core.item import Item
-from skilltrail.core.order import seeded_order
+from skilltrail.core.order import order_key
 from skilltrail.core.score import Score
 from skilltrail.envs.protocol import Environment
 from skilltrail.optimizers.protocol import Observation, StepView
+from skilltrail.optimizers.rules.coverage import Likeness
 
 # The failure type that no scorer can see: it takes the document to tell. An environment has it
 # where its `rules.yaml` lists it.
@@ -38,23 +42,67 @@ class Lessons:
 
 
 class KnownItems:
-    """What an environment says of train items, asked once for each of them in a run."""
+    """What an environment says of train items, asked once for each of them in a run.
+
+    What is computed of it is kept as well, since most of it is the same at the next step.
+    """
 
     def __init__(self, env: Environment) -> None:
         self.env = env
         self._examples: dict[str, str | None] = {}
+        self._beginning: dict[str, list[str]] = defaultdict(list)
         self._traits: dict[str, frozenset[str]] = {}
+        self._likeness: tuple[Mapping[str, frozenset[str]], Likeness] | None = None
+        self._orders: dict[int, list[tuple[str, str]]] = defaultdict(list)
+        self._ordered: dict[int, set[str]] = defaultdict(set)
 
     def example(self, item: Item) -> str | None:
         """Return the item's worked example; None where it has none."""
         if item.id not in self._examples:
-            self._examples[item.id] = self.env.example(item)
+            text = self._examples[item.id] = self.env.example(item)
+            if text is not None:
+                self._beginning[text.partition("\n")[0]].append(item.id)
         return self._examples[item.id]
 
     def traits(self, item: Item) -> frozenset[str]:
         if item.id not in self._traits:
             self._traits[item.id] = self.env.traits(item)
         return self._traits[item.id]
+
+    def likeness(self, traits: Mapping[str, frozenset[str]]) -> Likeness:
+        """Return how alike items of these traits are."""
+        if self._likeness is None or self._likeness[0] != traits:
+            self._likeness = (traits, Likeness(traits))
+        return self._likeness[1]
+
+    def standing_in(
+        self, skill: str, pool: Mapping[str, Observation]
+    ) -> Iterator[tuple[int, str, str]]:
+        """Yield place, id and text of each example of `pool` that is whole lines of `skill`.
+
+        The lines of the document lead to the examples that begin so: of ten thousand items
+        few are in it.
+        """
+        for id in pool.keys() - self._examples.keys():
+            self.example(pool[id].item)
+        found: set[str] = set()
+        ended, at = f"{skill}\n", 0
+        for line in skill.split("\n"):
+            for id in self._beginning.get(line, ()):
+                text = self._examples[id]
+                if id not in found and id in pool and ended.startswith(f"{text}\n", at):
+                    assert text is not None
+                    found.add(id)
+                    yield at, id, text
+            at += len(line) + 1
+
+    def in_turn(self, ids: Set[str], seed: int) -> Iterator[str]:
+        """Yield `ids` in the order that a seed gives them."""
+        order, placed = self._orders[seed], self._ordered[seed]
+        for id in ids - placed:
+            insort(order, (order_key(seed, 0, id), id))
+        placed.update(ids)
+        return (id for _, id in order if id in ids)
 
 
 def item_line(line: str) -> str:
@@ -64,14 +112,7 @@ def item_line(line: str) -> str:
 
 def read_lessons(view: StepView, known: KnownItems) -> Lessons:
     """Return what `view.skill` teaches; examples are found among train items seen so far."""
-    found: list[tuple[int, str, str]] = []
-    skill = f"\n{view.skill}\n"
-    for id, observation in view.pool.items():
-        text = known.example(observation.item)
-        at = -1 if text is None else skill.find(f"\n{text}\n")
-        if text is not None and at >= 0:
-            found.append((at, id, text))
-    found.sort()
+    found = sorted(known.standing_in(view.skill, view.pool))
     taught = {item_line(line) for line in known.env.catalogue.all_lines}
     rows = view.skill.split("\n")
     lines = tuple(row for row in rows if row in taught)
@@ -138,7 +179,7 @@ def is_leaked(observation: Observation, lessons: Lessons, view: StepView) -> boo
     return all(said not in text.casefold() for text in texts_in(observation.item.input))
 
 
-def considered(view: StepView, lessons: Lessons) -> StepView:
+def considered(view: StepView, known: KnownItems, lessons: Lessons) -> StepView:
     """Return the view with a pool of at most `MOST_ITEMS`.
 
     This step's items and the document's examples are among them, then as many others as have
@@ -147,8 +188,8 @@ def considered(view: StepView, lessons: Lessons) -> StepView:
     if len(view.pool) <= MOST_ITEMS:
         return view
     first = {o.item.id for o in view.observations} | lessons.examples.keys()
-    others = seeded_order(view.pool.keys() - first, view.seed)
-    kept = first | set(others[: max(0, MOST_ITEMS - len(first))])
+    others = (id for id in known.in_turn(view.pool.keys(), view.seed) if id not in first)
+    kept = first | set(islice(others, max(0, MOST_ITEMS - len(first))))
     return replace(view, pool={id: one for id, one in view.pool.items() if id in kept})
 
 

@@ -44,8 +44,8 @@ class Memory:
         perfect: the gate gave the current document the full score: nothing can beat it.
     """
 
-    lost: tuple[frozenset[Face], ...]
-    stalled: int
+    lost: tuple[frozenset[Face], ...] = ()
+    stalled: int = 0
     perfect: bool = False
 
     def forbids(self, edits: Sequence[Edit]) -> bool:
@@ -65,22 +65,30 @@ class Memory:
         return Counter(one for attempt in self.lost for one in attempt)
 
 
-def recall(history: Sequence[StepRecord]) -> Memory:
-    """Return the memory of the steps since the last accepted one."""
-    since: list[StepRecord] = []
-    perfect = False
-    for record in reversed(history):
-        if record.verdict == "accepted":
-            perfect = record.after == 1.0
-            break
-        since.append(record)
-    since.reverse()
-    tried = [(record, _applied(record)) for record in since]
-    return Memory(
-        lost=tuple(f for record, f in tried if f and record.verdict != "no_patch"),
-        stalled=len(since),
-        perfect=perfect,
-    )
+class Recall:
+    """What histories say; one that goes on from the last one asked for is read from there."""
+
+    def __init__(self) -> None:
+        self._history: tuple[StepRecord, ...] = ()
+        self._memory = Memory()
+
+    def of(self, history: Sequence[StepRecord]) -> Memory:
+        """Return the memory of the steps since the last accepted one."""
+        known = len(self._history)
+        if tuple(history[:known]) != self._history:
+            known, self._memory = 0, Memory()
+        for record in history[known:]:
+            self._memory = _after(self._memory, record)
+        self._history = tuple(history)
+        return self._memory
+
+
+def _after(memory: Memory, record: StepRecord) -> Memory:
+    if record.verdict == "accepted":
+        return Memory(perfect=record.after == 1.0)
+    faces = _applied(record) if record.verdict != "no_patch" else frozenset()
+    lost = (*memory.lost, faces) if faces else memory.lost
+    return Memory(lost, memory.stalled + 1, memory.perfect)
 
 
 def _applied(record: StepRecord) -> frozenset[Face]:

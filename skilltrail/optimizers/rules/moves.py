@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import islice
+from functools import cache, cached_property
+from itertools import chain, islice
 
 from skilltrail.core.order import order_key
 from skilltrail.optimizers.protocol import StepView
@@ -72,7 +72,7 @@ class Desk:
 
     @cached_property
     def likeness(self) -> Likeness:
-        return Likeness(self.evidence.traits)
+        return self.known.likeness(self.evidence.traits)
 
     def cover(self) -> Cover:
         """Return the cover that the document's examples give now.
@@ -93,24 +93,36 @@ class Desk:
         """The same, for questions: nothing is added to it."""
         return self.cover()
 
-    @cached_property
-    def wanted(self) -> list[str]:
-        """The items worth an example, in the order of need.
+    def wanted(self, count: int) -> list[str]:
+        """Return up to `count` items worth an example, in the order of need.
 
         An item that was tried on this document in vain counts half as much each time, and an
         item that did not fail stands behind all that did.
         """
+        known = self._wanted[0]
+        known += islice(self._wanted[1], max(0, count - len(known)))
+        return known[:count]
 
-        def worth(id: str, gain: float) -> tuple[float, ...]:
+    @cached_property
+    def _wanted(self) -> tuple[list[str], Iterator[str]]:
+        """The beginning of the order of need, and the rest: finding an item takes long."""
+
+        @cache  # asked for several times of an item, with another gain
+        def about(id: str) -> tuple[int, float, float]:
             tried = self.memory.times_tried(Edit("append", content=self.texts[id]))
             chance = int(order_key(self.view.seed, 0, id)[:8], 16)
-            return (gain / 2**tried, -float(len(self.texts[id])), float(chance))
+            return 2**tried, -float(len(self.texts[id])), float(chance)
 
-        cover, order = self.cover(), list[str]()
-        for side in (self.evidence.failed, self.evidence.passed):
-            choices = [id for id in side if id in self.texts]
-            order += greedy_order(cover, choices, worth, MOST_WANTED - len(order))
-        return order
+        def worth(id: str, gain: float) -> tuple[float, ...]:
+            halved, short, chance = about(id)
+            return (gain / halved, short, chance)
+
+        cover, sides = self.cover(), (self.evidence.failed, self.evidence.passed)
+        orders = (
+            greedy_order(cover, (id for id in side if id in self.texts), worth)
+            for side in sides
+        )
+        return [], islice(chain.from_iterable(orders), MOST_WANTED)
 
     @cached_property
     def leaving(self) -> list[str]:
@@ -120,18 +132,25 @@ class Desk:
 
 def grow(desk: Desk, count: int) -> Iterator[list[Edit]]:
     """Yield ways to add `count` worked examples: the best, then each later choice."""
-    for start in range(len(desk.wanted) - count + 1):
-        yield [added(desk, id) for id in desk.wanted[start : start + count]]
+    for _, coming in _runs(desk, count):
+        yield [added(desk, id) for id in coming]
 
 
 def swap(desk: Desk, count: int) -> Iterator[list[Edit]]:
     """Yield ways to replace `count` examples, the least missed ones first."""
-    for start in range(len(desk.wanted) - count + 1):
-        coming = desk.wanted[start : start + count]
+    for start, coming in _runs(desk, count):
         shift = start % len(desk.leaving) if desk.leaving else 0
         going = (desk.leaving[shift:] + desk.leaving[:shift])[:count]
         if len(going) == count:
             yield [_swapped(desk, *pair) for pair in zip(coming, going, strict=True)]
+
+
+def _runs(desk: Desk, count: int) -> Iterator[tuple[int, list[str]]]:
+    """Yield each place in the order of need with the `count` items that stand there."""
+    start = 0
+    while len(coming := desk.wanted(start + count)[start:]) == count:
+        yield start, coming
+        start += 1
 
 
 def advise(desk: Desk) -> Iterator[list[Edit]]:

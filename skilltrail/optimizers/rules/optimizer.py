@@ -16,7 +16,7 @@ from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord,
 from skilltrail.optimizers.rules.compacting import shorter
 from skilltrail.optimizers.rules.epochs import guidance, memory_text
 from skilltrail.optimizers.rules.lessons import KnownItems
-from skilltrail.optimizers.rules.memory import face, recall
+from skilltrail.optimizers.rules.memory import Recall, face
 from skilltrail.optimizers.rules.plan import Plan, make_plan
 from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit, Patch
@@ -39,13 +39,14 @@ class RulesOptimizer:
                 "this environment has no rule catalogue and no worked examples",
                 "Choose a prompted optimizer, or write its rules.yaml: docs/environments.md",
             )
-        self._env, self._known = env, KnownItems(env)
+        self._env, self._known, self._recall = env, KnownItems(env), Recall()
         self._planned: tuple[StepView, Plan] | None = None
 
     def _plan(self, view: StepView) -> Plan:
         """Return the plan of a step, which each verb of the step asks for."""
         if self._planned is None or self._planned[0] is not view:
-            self._planned = (view, make_plan(_of_main(view), self._known))
+            memory = self._recall.of(view.history)
+            self._planned = (view, make_plan(_of_main(view), self._known, memory))
         return self._planned[1]
 
     @property
@@ -129,7 +130,7 @@ class RulesOptimizer:
 
     def is_done(self, history: Sequence[StepRecord]) -> bool:
         """Return whether the document has the full score: `make_plan` has no move then."""
-        return recall(history).perfect
+        return self._recall.of(history).perfect
 
     async def compose(self, view: StepView, brief: Brief) -> Answer:
         """Refuse: what rival methods ask for in words takes a model."""

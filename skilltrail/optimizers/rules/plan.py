@@ -20,7 +20,7 @@ from skilltrail.optimizers.rules.lessons import (
     read_lessons,
     sort_evidence,
 )
-from skilltrail.optimizers.rules.memory import face, recall
+from skilltrail.optimizers.rules.memory import Memory, face
 from skilltrail.optimizers.rules.moves import Desk, advise, drop, grow, swap
 from skilltrail.optimizers.rules.writing import in_mode
 from skilltrail.skill.edit import Edit
@@ -35,12 +35,12 @@ class Plan:
     types: dict[str, str]
 
 
-def make_plan(view: StepView, known: KnownItems) -> Plan:
+def make_plan(view: StepView, known: KnownItems, memory: Memory) -> Plan:
     """Return the plan of one step; no edits when every move has lost or none exists."""
     lessons = read_lessons(view, known)
-    view = considered(view, lessons)
+    view = considered(view, known, lessons)
     evidence = sort_evidence(view, known, lessons)
-    desk = Desk(view, known, lessons, evidence, recall(view.history))
+    desk = Desk(view, known, lessons, evidence, memory)
     types = dict(evidence.types)
     if view.budget == 0:
         return Plan((), "the edit budget is 0", types)
