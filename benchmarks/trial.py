@@ -91,6 +91,25 @@ class Bout:
     changes: tuple[str, ...]
 
 
+def data_of(name: str) -> tuple[str, ...]:
+    """Return the params that choose a set."""
+    return () if name == DEFAULT else (f"data.split_dir=data/trial-{name}",)
+
+
+def set_up(folder: Path, changes: Sequence[str]) -> None:
+    """Let the clone's params be those of its commit but for `KEY=VALUE` changes."""
+    _git(folder, "checkout", "--quiet", "--", "params.yaml")
+    pairs = (change.partition("=")[::2] for change in changes)
+    read = YAML(typ="safe")
+    set_params(folder / "params.yaml", {key: read.load(text) for key, text in pairs})
+
+
+def run_stage(folder: Path, stage: str) -> None:
+    command = [sys.executable, "-m", f"stages.{stage}"]
+    if subprocess.run(command, cwd=folder, env=environment(), check=False).returncode:
+        raise SystemExit(f"stages.{stage} failed in {folder}")
+
+
 def bouts_of(
     commit: str, names: Sequence[str], seeds: Sequence[int], asked: Sequence[str]
 ) -> list[Bout]:
@@ -98,8 +117,7 @@ def bouts_of(
     found = []
     for seed in seeds:
         for name in names:
-            data = () if name == DEFAULT else (f"data.split_dir=data/trial-{name}",)
-            changes = (*data, *asked, f"seed={seed}")
+            changes = (*data_of(name), *asked, f"seed={seed}")
             mark = digest("trial/2", [commit, *changes])[:6]
             found.append(Bout(name, seed, f"{name}-{seed}-{mark}", changes))
     return found
@@ -109,15 +127,9 @@ def trained(folder: Path, bout: Bout) -> Trained:
     """Return what a run says, made where its log is not there yet."""
     kept = folder / "trials" / bout.name
     if not kept.exists():
-        _git(folder, "checkout", "--quiet", "--", "params.yaml")
-        pairs = (change.partition("=")[::2] for change in bout.changes)
-        read = YAML(typ="safe")
-        set_params(folder / "params.yaml", {key: read.load(text) for key, text in pairs})
+        set_up(folder, bout.changes)
         for stage in STAGES:
-            command = [sys.executable, "-m", f"stages.{stage}"]
-            done = subprocess.run(command, cwd=folder, env=environment(), check=False)
-            if done.returncode:
-                raise SystemExit(f"stages.{stage} of {bout.name} failed in {folder}")
+            run_stage(folder, stage)
         made = kept.with_suffix(".part")
         made.mkdir(parents=True, exist_ok=True)
         for path in (EVENTS, EVALUATION):
