@@ -468,3 +468,12 @@ def test_kills_at_any_moment_leave_a_sound_repository_and_the_same_tip(
     assert git(repo, "for-each-ref", "--format=%(refname)", "refs/evolution").split() == [
         "refs/evolution/main"
     ]
+
+
+def test_events_that_are_committed_keep_their_bytes_and_nothing_that_was_read(
+    repo: Path, runs: dict[int, list[Event]]
+) -> None:
+    said = [event.said for event in runs[3]]
+    project(repo, runs[3])
+    assert not any({"data", "said"} & vars(event).keys() for event in runs[3])
+    assert [event.said for event in runs[3]] == said

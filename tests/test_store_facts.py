@@ -378,3 +378,26 @@ def test_values_are_stored_as_their_canonical_text(store: FactStore) -> None:
     assert fact.text == '{"a":"é","b":1}'
     assert store.sizes([KEY]) == {KEY: len(fact.text.encode("utf-8"))}
     assert json.loads(fact.text) == store.get(KEY)
+
+
+def test_a_claim_is_written_down_of_a_call_that_takes_its_time(store: FactStore) -> None:
+    named = "SELECT COUNT(*) FROM claims"
+
+    async def slow() -> dict[str, Any]:
+        while store.query(named) == [(0,)]:
+            await asyncio.sleep(0.01)
+        return {"text": "at last"}
+
+    asyncio.run(store.get_or_make("call", KEY, slow))
+    assert store.query(named) == [(0,)]
+
+
+def test_a_quick_call_and_one_that_fails_leave_no_claim_behind(store: FactStore) -> None:
+    async def both() -> None:
+        await store.get_or_make("call", KEY, Counted())
+        with pytest.raises(OSError, match="away"):
+            await store.get_or_make("call", OTHER, Counted(error=OSError("away")))
+
+    asyncio.run(both())
+    store.do(lambda connection: None)  # what was queued is done
+    assert store.query("SELECT COUNT(*) FROM claims") == [(0,)]

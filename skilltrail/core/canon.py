@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import Any, NoReturn
 
 _MAX_DEPTH = 100
@@ -178,6 +179,7 @@ def digest(tag: str, value: Any) -> str:
     return hashlib.sha256(f"{tag}\n{canonical_clean(value)}".encode()).hexdigest()
 
 
+@lru_cache(maxsize=16)  # of one document at each of many rollouts
 def text_digest(text: str) -> str:
     """Return the SHA-256 (64 hex digits) of `text` in UTF-8: what `sha256sum` prints."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

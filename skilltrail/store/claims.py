@@ -31,6 +31,8 @@ from skilltrail.store.writer import Work, Writer
 _FIRST_POLL_S = 0.02
 _LAST_POLL_S = 0.5
 _NOTE_AFTER_S = 5.0
+# What is made sooner needs no name, and a name costs a transaction.
+_SIGN_AFTER_S = 0.2
 # Elsewhere than on Linux two stores of one process would not keep each other out.
 _LOOK = (
     "SELECT EXISTS (SELECT 1 FROM facts WHERE key = ?1), token, host, pid"
@@ -58,6 +60,7 @@ class Claims:
         self._path, self._writer, self._query, self._ops = path, writer, query, ops
         self._foreign_wait_s = foreign_wait_s
         self._token = f"{boot()}:{uuid.uuid4().hex}"  # names this store and its kernel's boot
+        self._signing: dict[str, asyncio.TimerHandle] = {}
         places = path.with_suffix(".claims")
         with writing(places):
             self._file = os.open(places, os.O_RDWR | os.O_CREAT, 0o644)
@@ -71,7 +74,7 @@ class Claims:
         begun = time.monotonic()
         noted = False
         poll_s = _FIRST_POLL_S
-        while not self._is_ours(key):
+        while (found := self._locked(key)) is None:
             holder, waited_s = self._look(key)[1], time.monotonic() - begun
             if holder is not None and holder.is_elsewhere and waited_s >= self._foreign_wait_s:
                 raise self._foreign(holder)
@@ -80,18 +83,24 @@ class Claims:
                 noted = True
             await asyncio.sleep(poll_s)
             poll_s = min(2 * poll_s, _LAST_POLL_S)
-        # Somebody may have made it between our last look and our lock.
-        made, holder = self._look(key)
-        if made:
+        made, holder = found
+        if made:  # between our last look and our lock
             self._set(key, fcntl.F_UNLCK)
             return False
+        after_s = _SIGN_AFTER_S
         if holder is not None:
             self._ops.write("claim.stolen", key=key, holder=holder.to_json())
-        self._writer.submit(self._sign(key), durable=False)
+            after_s = 0.0  # over a name that means nothing any more
+        loop = asyncio.get_running_loop()
+        self._signing[key] = loop.call_later(after_s, self._sign, key)
         return True
 
     def freed(self, key: str) -> Work[None]:
-        """Return the job that strikes our name for `key`."""
+        """Return the job that strikes our name for `key`, where it stands."""
+        signing = self._signing.pop(key, None)
+        if signing is not None:
+            signing.cancel()
+            return lambda connection: None
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute(
@@ -111,6 +120,8 @@ class Claims:
 
     def give_back_all(self) -> None:
         """Strike our name everywhere; does not wait."""
+        for signing in self._signing.values():
+            signing.cancel()
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("DELETE FROM claims WHERE token = ?", (self._token,))
@@ -121,15 +132,16 @@ class Claims:
         """Let go of everything."""
         os.close(self._file)
 
-    def _is_ours(self, key: str) -> bool:
-        """Hold the place of a key unless somebody else does, or signed for it elsewhere."""
+    def _locked(self, key: str) -> tuple[bool, Owner | None] | None:
+        """Hold the place of a key and return what `_look` finds then; None where somebody else
+        holds it, or signed for it elsewhere."""
         if not self._set(key, fcntl.F_WRLCK):
-            return False
-        holder = self._look(key)[1]
+            return None
+        made, holder = self._look(key)
         if holder is None or not holder.is_elsewhere:
-            return True
+            return made, holder
         self._set(key, fcntl.F_UNLCK)
-        return False
+        return None
 
     def _set(self, key: str, how: int) -> bool:
         """Lock or free the place of a key; False where somebody else holds it."""
@@ -147,13 +159,14 @@ class Claims:
             return bool(made), None
         return bool(made), Owner(host, pid, token.partition(":")[0])
 
-    def _sign(self, key: str) -> Work[None]:
+    def _sign(self, key: str) -> None:
+        del self._signing[key]
         row = (key, self._token, platform.node(), os.getpid(), time.time())
 
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR REPLACE INTO claims VALUES (?, ?, ?, ?, ?)", row)
 
-        return work
+        self._writer.submit(work, durable=False)
 
     def _foreign(self, holder: Owner) -> SkilltrailError:
         return SkilltrailError(

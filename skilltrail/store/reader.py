@@ -48,7 +48,8 @@ class FactReader:
         Raises:
             FaultError: the database or the value is damaged.
         """
-        return self.get_many([key]).get(key)
+        rows = self.query("SELECT value FROM facts WHERE key = ?", (key,))
+        return self._value(key, unpack(key, rows[0][0], self.path)) if rows else None
 
     def get_many(self, keys: Iterable[str]) -> dict[str, dict[str, Any]]:
         rows = self._select("key, value", keys)

@@ -29,7 +29,8 @@ T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
 
 _MOST_PER_COMMIT = 1000
-_MANY, _GATHER_S = 8, 0.002
+# Where many are expected a batch waits so long for each of them, and for all no longer.
+_MANY, _GATHER_EACH_S, _GATHER_S = 8, 0.00025, 0.004
 
 
 @dataclass
@@ -129,8 +130,9 @@ class Writer:
         first = self._jobs.get()
         if first is None:
             return None
-        if self._expected() >= _MANY:
-            time.sleep(_GATHER_S)
+        expected = self._expected()
+        if expected >= _MANY:
+            time.sleep(min(_GATHER_S, expected * _GATHER_EACH_S))
         batch = [first]
         while len(batch) < _MOST_PER_COMMIT:
             try:

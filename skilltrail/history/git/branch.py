@@ -118,6 +118,7 @@ class SideBranch:
             known = 0
         for event in events[known:]:
             commit = self._committing.feed(event)
+            event.forget()  # of a long run what was read takes several times the bytes
             self._index[commit.sha] = len(self._chain)
             self._chain.append(commit.sha)
             self._events.append(event)

@@ -117,6 +117,11 @@ class Event:
         except (LookupError, ValueError, RecursionError) as error:
             raise Unreadable(self.seq, self.name, _short(str(error))) from error
 
+    def forget(self) -> None:
+        """Drop what was read of `line`: it is read again where it is asked for."""
+        for name in ("data", "said"):
+            vars(self).pop(name, None)
+
     def read(self, kind: builtins.type[Said]) -> Said:
         """Return the data as an instance of `kind`, which is the class of the event's type.
 
