@@ -5,6 +5,7 @@ pages behind `--- PAGE n ---` lines, as the publisher's page-level texts have. A
 computed from the figures. The same seed gives the same bytes anywhere.
 
     python data/officeqa/generate.py            rewrites the splits and documents beside it
+    python data/officeqa/generate.py --easy     those in `easy/`: short reports, a value each
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import argparse
 import csv
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+EASY_SIZES = {"train": 30, "selection": 24, "test": 36}  # pages, one question each
 SIZES = {"train": 6, "selection": 5, "test": 8}  # bulletins; four questions each
 COLUMNS = ("uid", "question", "answer", "source_docs", "source_files", "difficulty")
 QUARTERS = ("March", "June", "September", "December")
@@ -29,6 +32,9 @@ FUNDS = (
     "School Fund",
     "Canal Fund",
 )
+TOWNS = ("Fenmouth", "Aldhaven", "Brinvik", "Marrgate", "Sundford", "Tarnwick")
+MONTHS = ("January", "March", "May", "June", "August", "October", "December")
+GOODS = ("salt", "timber", "herring", "wool", "copper ore", "barley")
 
 
 @dataclass(frozen=True)
@@ -127,27 +133,78 @@ def questions(one: Bulletin, rng: random.Random) -> list[tuple[str, str, int, st
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seed", type=int, default=20263)
-    parser.add_argument("--out", type=Path, default=HERE)
-    options = parser.parse_args()
-    rng = random.Random(options.seed)
-    (options.out / "docs").mkdir(parents=True, exist_ok=True)
+def report(rng: random.Random) -> tuple[str, str, str]:
+    """Return the page of one harbor's month, a question on it, and its answer."""
+    town, when = rng.choice(TOWNS), f"{rng.choice(MONTHS)} {rng.randint(1921, 1969)}"
+    ships, dues = f"{rng.randint(12, 980)}", f"{rng.randint(1100, 9900):,} thousand crowns"
+    goods, master = rng.choice(GOODS), f"{rng.choice('ABCEFGHKLM')}. {rng.choice(SURNAMES)}"
+    page = (
+        f"HARBOR OF {town.upper()}, {when}\n\nShips that came in: {ships}. Dues paid: {dues}. "
+        f"Main cargo: {goods}. Harbor master: {master}."
+    )
+    question, answer = rng.choice(
+        (
+            (f"How many ships came to {town} in {when}?", ships),
+            (f"How much was paid in dues at {town} in {when}?", dues),
+            (f"What was the main cargo at {town} in {when}?", goods),
+            (f"Who was harbor master of {town} in {when}?", master),
+        )
+    )
+    return page, question, answer
+
+
+def write_easy(out: Path, rng: random.Random) -> None:
+    """Write one file of pages a split, and a question about each page."""
+    (out / "docs").mkdir(parents=True, exist_ok=True)
+    asked = set[str]()
+    for split, size in EASY_SIZES.items():
+        rows, pages, name = list[tuple[str, ...]](), "", f"own_harbors_{split}.txt"
+        while len(rows) < size:
+            page, question, answer = report(rng)
+            if question in asked:
+                continue
+            asked.add(question)
+            number = len(rows) + 1
+            pages += f"--- PAGE {number} ---\n\n{page}\n"
+            url = f"https://harbors.invalid/{split}?page={number}"
+            rows.append((f"OWN-{split}-{number}", question, answer, url, name, "easy"))
+        (out / "docs" / name).write_text(pages, encoding="utf-8", newline="\n")
+        write_rows(out / f"{split}.csv", rows)
+
+
+def write_splits(out: Path, rng: random.Random) -> None:
+    """Write the bulletins, and four questions about each."""
+    (out / "docs").mkdir(parents=True, exist_ok=True)
     years = iter(range(1951, 1951 + sum(SIZES.values())))
     for split, size in SIZES.items():
-        rows = []
+        rows = list[tuple[str, ...]]()
         for _ in range(size):
             one = bulletin(next(years), rng)
-            path = options.out / "docs" / one.name
+            path = out / "docs" / one.name
             path.write_text(one.text, encoding="utf-8", newline="\n")
             for question, answer, page, level in questions(one, rng):
                 url = f"https://bulletin.invalid/{one.year}?page={page}"
                 uid = f"OWN{one.year}-{len(rows) % 4 + 1}"
                 rows.append((uid, question, answer, url, one.name, level))
-        with (options.out / f"{split}.csv").open("w", encoding="utf-8", newline="\n") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([COLUMNS, *rows])
+        write_rows(out / f"{split}.csv", rows)
+
+
+def write_rows(path: Path, rows: Sequence[tuple[str, ...]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        csv.writer(file, lineterminator="\n").writerows([COLUMNS, *rows])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=20263)
+    parser.add_argument("--easy", action="store_true")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    out, rng = options.out, random.Random(options.seed)
+    if options.easy:
+        write_easy(HERE / "easy" if out is None else out, rng)
+    else:
+        write_splits(HERE if out is None else out, rng)
 
 
 if __name__ == "__main__":
