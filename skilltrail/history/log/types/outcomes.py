@@ -23,6 +23,7 @@ from skilltrail.history.log.types.parts import (
     Metric,
     NamedMean,
     Number,
+    OfStep,
     Part,
     PatchId,
     Purpose,
@@ -87,11 +88,9 @@ class RolloutsScored(Part, frozen=True, kw_only=True):
     target: Annotated[str, says("transfer only: the name in evaluate.targets")] | None = None
 
 
-class BudgetDecided(Part, frozen=True, kw_only=True):
+class BudgetDecided(OfStep, frozen=True, kw_only=True):
     """How many edits the step may apply."""
 
-    epoch: Epoch
-    step: Step
     budget: Annotated[Count, says("most edits; null = no cap")] | None
     schedule: Literal["constant", "linear", "cosine", "autonomous", "none"]
     rule: Tag
@@ -108,11 +107,9 @@ class BudgetDecided(Part, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class GateJudged(Part, frozen=True, kw_only=True):
+class GateJudged(OfStep, frozen=True, kw_only=True):
     """The gate's verdict on a candidate."""
 
-    epoch: Epoch
-    step: Step
     source: Annotated[Source, says("what the candidate comes from")]
     split: (
         Annotated[
@@ -180,11 +177,9 @@ class SkillVersioned(Part, frozen=True, kw_only=True):
     tokens: Count
 
 
-class StepEnded(Part, frozen=True, kw_only=True):
+class StepEnded(OfStep, frozen=True, kw_only=True):
     """What a step came to."""
 
-    epoch: Epoch
-    step: Step
     result: StepResult
     reason: str
     counts: Annotated[

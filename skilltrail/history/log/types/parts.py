@@ -111,6 +111,15 @@ class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     """Part of an event."""
 
 
+class OfStep(Part, frozen=True, kw_only=True):
+    epoch: Epoch
+    step: Step
+
+
+class OfPatch(OfStep, frozen=True, kw_only=True):
+    patch: PatchId
+
+
 class ItemDigest(Part, frozen=True, kw_only=True):
     item: Annotated[str, says("item id")]
     digest: Annotated[Digest, says("content digest of the item")]

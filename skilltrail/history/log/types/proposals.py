@@ -18,6 +18,8 @@ from skilltrail.history.log.types.parts import (
     Member,
     Metric,
     Number,
+    OfPatch,
+    OfStep,
     Pair,
     Part,
     PatchId,
@@ -41,12 +43,10 @@ class MethodChosen(Part, frozen=True, kw_only=True):
     settings: Annotated[Mapping[str, Any], says("the method's own params")]
 
 
-class ParentsChosen(Part, frozen=True, kw_only=True):
+class ParentsChosen(OfStep, frozen=True, kw_only=True):
     """Which documents of the pool the step works on: its candidate is made of the first, and
     takes from the others."""
 
-    epoch: Epoch
-    step: Step
     parents: Annotated[tuple[Member, ...], Meta(min_length=1)]
     pool: Annotated[tuple[Member, ...], says("what they were chosen from")] | None = None
     metric: Annotated[Metric, says("of the scores, where it goes by scores")] | None = None
@@ -55,23 +55,18 @@ class ParentsChosen(Part, frozen=True, kw_only=True):
     reason: str
 
 
-class InstructionChosen(Part, frozen=True, kw_only=True):
+class InstructionChosen(OfStep, frozen=True, kw_only=True):
     """By which words the optimizer is asked for a candidate, where a method has many."""
 
-    epoch: Epoch
-    step: Step
     operator: Annotated[str, says("the kind of change: the method's own word for it")]
     text: Annotated[str, says("the instruction, tip or thought that the optimizer is told")]
     rule: Annotated[Tag, says("how it was chosen; null where a model wrote it")] | None
     reply: ReplyKey | None
 
 
-class PatchProposed(Part, frozen=True, kw_only=True):
+class PatchProposed(OfPatch, frozen=True, kw_only=True):
     """One analyst's output."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     source: Literal["failure", "success"]
     items: Annotated[tuple[str, ...], says("ids of the train items seen, in order")]
     shown: Annotated[
@@ -95,12 +90,9 @@ class ReplyRejected(Part, frozen=True, kw_only=True):
     then: Annotated[str, says("what happens next")]
 
 
-class PatchMerged(Part, frozen=True, kw_only=True):
+class PatchMerged(OfPatch, frozen=True, kw_only=True):
     """Several patches became one."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     level: Annotated[Number, says("1 = merges proposed patches")]
     group: Annotated[str, says("failure, success or final")]
     inputs: Annotated[tuple[PatchId, ...], says("patches that went in")]
@@ -113,24 +105,18 @@ class PatchMerged(Part, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class AppendixProposed(Part, frozen=True, kw_only=True):
+class AppendixProposed(OfPatch, frozen=True, kw_only=True):
     """Notes for the protected appendix, as an edit."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     edits: tuple[EditMade, ...]
     rule: Tag | None
     reply: ReplyKey | None
     reason: str
 
 
-class EditsSelected(Part, frozen=True, kw_only=True):
+class EditsSelected(OfPatch, frozen=True, kw_only=True):
     """Which edits are tried, in order."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     budget: Count | None
     selected: tuple[EditId, ...]
     left_out: tuple[LeftOut, ...]
@@ -139,11 +125,9 @@ class EditsSelected(Part, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class CandidateBuilt(Part, frozen=True, kw_only=True):
+class CandidateBuilt(OfStep, frozen=True, kw_only=True):
     """The chosen edits met the parent document."""
 
-    epoch: Epoch
-    step: Step
     source: Annotated[Source, says("what the candidate comes from")]
     mode: Literal[
         "patch", "rewrite_from_suggestions", "full_rewrite_minibatch", "compaction", "document"
@@ -215,12 +199,9 @@ class SlowUpdateCompared(Part, frozen=True, kw_only=True):
     reason: str
 
 
-class SlowUpdateProposed(Part, frozen=True, kw_only=True):
+class SlowUpdateProposed(OfPatch, frozen=True, kw_only=True):
     """Guidance for the protected region, as an edit."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     mode: Literal["gated", "force"]
     edits: tuple[EditMade, ...]
     reasoning: str
@@ -229,12 +210,9 @@ class SlowUpdateProposed(Part, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class CompactionProposed(Part, frozen=True, kw_only=True):
+class CompactionProposed(OfPatch, frozen=True, kw_only=True):
     """A shorter whole document, as an edit."""
 
-    epoch: Epoch
-    step: Step
-    patch: PatchId
     edits: tuple[EditMade, ...]
     reasoning: str
     rule: Tag | None
