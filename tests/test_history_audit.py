@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 
 import pytest
 from history_world import World
@@ -116,7 +117,7 @@ def test_every_accepted_version_can_be_audited_down_to_its_items(story: RunLog) 
         proposed = {edit.id for one in found.proposals for edit in one.edits}
         for tried in found.edits:
             assert set(tried.descent) <= proposed
-        json.dumps(found.to_json())
+        json.dumps(asdict(found))
 
 
 def test_flips_show_the_scores_that_were_rolled_out(story: RunLog) -> None:
@@ -257,7 +258,7 @@ def test_hostile_text_is_shown_and_never_interpreted(story: RunLog) -> None:
     for line in markdown.split("\n"):
         assert not line.startswith("# head")
     assert "<script>" not in outside_code(markdown)
-    assert json.loads(json.dumps(found.to_json()))["cases"][0]["seen"]["reply"] == Hostile.text
+    assert json.loads(json.dumps(asdict(found)))["cases"][0]["seen"]["reply"] == Hostile.text
 
 
 def outside_code(markdown: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_stats_count_rows_bytes_claims_and_shards(tmp_path: Path) -> None:
     (export,) = stats.exports
     assert export.shards == 1
     assert export.total_bytes == export.largest_bytes > 111
-    assert stats.to_json()["exports"][0]["shards"] == 1
+    assert asdict(stats)["exports"][0]["shards"] == 1
 
 
 def test_retry_missing_drops_gaps_for_good_until_a_run_misses_again(tmp_path: Path) -> None:

@@ -55,22 +55,11 @@ class Item:
         return digest("item/1", self.to_json())
 
     def to_json(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"id": self.id, "input": dict(self.input), "gold": self.gold}
-        if self.group is not None:
-            data["group"] = self.group
-        if self.task_type is not None:
-            data["task_type"] = self.task_type
-        if self.extra:
-            data["extra"] = dict(self.extra)
-        return data
+        told = {"group": self.group, "task_type": self.task_type, "extra": dict(self.extra)}
+        more = {name: value for name, value in told.items() if value not in (None, {})}
+        return {"id": self.id, "input": dict(self.input), "gold": self.gold} | more
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Item:
-        return Item(
-            id=data["id"],
-            input=data["input"],
-            gold=data.get("gold"),
-            group=data.get("group"),
-            task_type=data.get("task_type"),
-            extra=data.get("extra", {}),
-        )
+        more = {n: data[n] for n in ("gold", "group", "task_type", "extra") if n in data}
+        return Item(data["id"], data["input"], **more)

@@ -16,6 +16,7 @@ from skilltrail.core.served import Served
 # How a rollout ended without an answer: the agent's own outcome, a score of 0 with that reason.
 WITHOUT_ANSWER = ("refused", "too_long", "out_of_turns", "out_of_time")
 ENDINGS = ("answered", "truncated", *WITHOUT_ANSWER)
+_RECORDED = ("answer", "ending", "model", "usage", "extra")  # and the turns
 
 
 @dataclass(frozen=True)
@@ -55,43 +56,21 @@ class Trajectory:
     served: tuple[Served, ...] = field(default=(), compare=False)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "turns": [
-                {
-                    "sent": turn.sent,
-                    "reply": turn.reply,
-                    "finish": turn.finish,
-                    "tool_calls": [dict(call) for call in turn.tool_calls],
-                    "observation": turn.observation,
-                }
-                for turn in self.turns
-            ],
-            "answer": self.answer,
-            "ending": self.ending,
-            "model": self.model,
-            "usage": dict(self.usage),
-            "extra": dict(self.extra),
-        }
+        turns = [
+            {**vars(turn), "tool_calls": [dict(call) for call in turn.tool_calls]}
+            for turn in self.turns
+        ]
+        recorded: dict[str, Any] = {name: getattr(self, name) for name in _RECORDED}
+        open_ended = {"usage": dict(self.usage), "extra": dict(self.extra)}
+        return {"turns": turns} | recorded | open_ended
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Trajectory:
-        return Trajectory(
-            turns=tuple(
-                Turn(
-                    sent=turn["sent"],
-                    reply=turn["reply"],
-                    finish=turn["finish"],
-                    tool_calls=tuple(turn["tool_calls"]),
-                    observation=turn["observation"],
-                )
-                for turn in data["turns"]
-            ),
-            answer=data["answer"],
-            ending=data["ending"],
-            model=data["model"],
-            usage=data["usage"],
-            extra=data["extra"],
+        turns = (
+            Turn(t["sent"], t["reply"], t["finish"], tuple(t["tool_calls"]), t["observation"])
+            for t in data["turns"]
         )
+        return Trajectory(tuple(turns), **{name: data[name] for name in _RECORDED})
 
 
 def calls_of(trajectory: Trajectory | None) -> int:

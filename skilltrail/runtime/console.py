@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from rich.cells import cell_len
@@ -83,7 +84,8 @@ def emit_exact(text: str) -> None:
 
 
 def emit_json(value: Any, *, indent: int | None = 2) -> None:
-    """Write one JSON value to stdout; in pure ASCII where stdout could not show the rest.
+    """Write one JSON value, dataclasses in it as objects, to stdout; in pure ASCII where
+    stdout could not show the rest.
 
     With `indent` None it is one line.
 
@@ -93,6 +95,7 @@ def emit_json(value: Any, *, indent: int | None = 2) -> None:
     encoding = (getattr(sys.stdout, "encoding", None) or "ascii").lower().replace("-", "")
     text = json.dumps(
         value,
+        default=asdict,
         indent=indent,
         sort_keys=True,
         ensure_ascii=encoding != "utf8",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.store import database
@@ -46,9 +45,6 @@ class StoreStats:
     file_bytes: int
     claims: int
     exports: tuple[ExportStats, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True)

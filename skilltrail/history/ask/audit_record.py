@@ -8,7 +8,7 @@ expected answer) are facts and come through `Evidence`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from skilltrail.history.ask.line_history import Attempt, LineHistory
@@ -185,6 +185,3 @@ class Audit:
     tokens_after: int | None = None
     attempts: tuple[Attempt, ...] = ()
     origins: tuple[LineOrigin, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

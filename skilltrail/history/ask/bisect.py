@@ -8,8 +8,7 @@ Recorded rollouts are reused; only what is missing is made.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.replay import Version
@@ -43,9 +42,6 @@ class Found:
     patch: str | None
     tested: tuple[Tested, ...]
     turns: tuple[int, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 Scores = tuple[float | None, float | None]  # hard and soft

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -109,9 +109,6 @@ class SkillDiff:
     changed: tuple[ItemChange, ...]
     mean_hard: tuple[float | None, float | None]
     mean_soft: tuple[float | None, float | None]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def skill_diff(before: Skill, after: Skill) -> SkillDiff:

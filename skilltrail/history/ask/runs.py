@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from skilltrail.core.errors import FaultError
@@ -55,9 +55,6 @@ class RunRow:
     rejected: int
     params: Mapping[str, Any]
     openings: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def runs_at_hand(project: Project) -> tuple[Runs, list[FaultError]]:

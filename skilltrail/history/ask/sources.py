@@ -251,17 +251,22 @@ def find_skill(project: Project, name: str) -> Skill:
         return Skill(name, text)
 
 
+def number_of(word: str, asked: str | None = None) -> int | str:
+    """Return a version as typed: a number, or `seed`, `best`, `last`."""
+    match = VERSION.match(word)
+    if match is None:
+        asked = f"version {word!r}" if asked is None else asked
+        raise UsageError(asked, "no version", "A number, seed, best or last")
+    return word if match["number"] is None else int(match["number"])
+
+
 def names_no_run(project: Project, skill: str) -> bool:
     """Return whether `skill` is a bare version, which `find_skill` seeks in the default log."""
     return VERSION.match(skill) is not None and not (project.workspace / skill).is_file()
 
 
 def _version(name: str, story: RunLog, word: str) -> Skill:
-    match = VERSION.match(word)
-    wanted: int | str = (
-        word if match is None or match["number"] is None else int(match["number"])
-    )
-    found = story.version(wanted)
+    found = story.version(number_of(word))
     return Skill(name, found.text, story, found.number)
 
 

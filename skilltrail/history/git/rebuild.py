@@ -9,8 +9,7 @@ is dropped and named, and so is an evaluation whose training is not at hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from skilltrail.core.errors import FaultError
 from skilltrail.history.git.branch import import_stream
@@ -42,9 +41,6 @@ class Rebuilt:
     outcome: str
     tip: str | None
     detail: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def rebuild(

@@ -7,8 +7,7 @@ that he cannot sign, tells it from the first one.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.branches import tips_of
@@ -28,9 +27,6 @@ class Anchor:
     what: str
     commit: str
     ref: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def anchors_of(git: Git, run: str) -> list[Anchor]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from skilltrail.core.score import exact_mean
 from skilltrail.history.log import types
@@ -33,9 +32,6 @@ class EpochRow:
     best: float | None = None
     saved: int = 0
     version: int = 0
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def epoch_rows(story: RunLog) -> list[EpochRow]:

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from itertools import chain
@@ -65,9 +65,6 @@ class Found:
     place: str
     what: str
     own: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Search:

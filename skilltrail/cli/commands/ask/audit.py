@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
 from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
 from skilltrail.history.ask.bisect import Found
-from skilltrail.history.ask.sources import VERSION, Source
+from skilltrail.history.ask.sources import Source, number_of
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
@@ -49,7 +50,7 @@ def audit(
         with evidence() as facts:
             audits = _audits(source.story, facts, version, patch, line, text, file)
         if as_json:
-            emit_json([one.to_json() for one in audits])
+            emit_json(audits)
         elif markdown:
             emit("\n".join(audit_markdown(one) for one in audits))
         else:
@@ -85,22 +86,7 @@ def _audits(
         line = line_in(story.version(wanted).text, file, line)
     if line is not None:
         return [audit_line(story, wanted, line, facts)]
-    number = version_number(story, wanted)
-    return [audit_version(story, number, facts)]
-
-
-def number_of(word: str) -> int | str:
-    """Return a version as typed: a number, or `seed`, `best`, `last`."""
-    match = VERSION.match(word)
-    if match is None:
-        raise UsageError(f"version {word!r}", "no version", "A number, seed, best or last")
-    return word if match["number"] is None else int(match["number"])
-
-
-def version_number(story: RunLog, wanted: int | str) -> int:
-    """Return the number of a version named in any way."""
-
-    return story.version(wanted).number
+    return [audit_version(story, story.version(wanted).number, facts)]
 
 
 @contextmanager
@@ -184,8 +170,7 @@ def bisect(
         with evidence() as facts:
             answer = audit_version(story, result.version, facts)
     if as_json:
-        told = result.to_json() | {"audit": None if answer is None else answer.to_json()}
-        emit_json(told)
+        emit_json(asdict(result) | {"audit": answer})
         return
     table(
         ("version", "hard", "soft", "from"),

@@ -10,10 +10,10 @@ import typer
 
 from skilltrail.cli.options import JSON, RUN
 from skilltrail.cli.sources import answer, project, tell_stand_in
-from skilltrail.core.errors import FaultError, UsageError
+from skilltrail.core.errors import FaultError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
-from skilltrail.history.ask.sources import live_logs, open_source
+from skilltrail.history.ask.sources import live_logs, number_of, open_source
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.words import count
 from skilltrail.runtime.console import emit, emit_exact, emit_json
@@ -45,8 +45,6 @@ def replay(
 def _replay(
     story: RunLog, version: str, output: Path | None, all: Path | None, *, as_json: bool
 ) -> None:
-    from skilltrail.history.ask.sources import VERSION
-
     if all is not None:
         found = story.versions
         for one in found:
@@ -54,11 +52,7 @@ def _replay(
             _write_version(all / name, one.text)
         emit(f"{len(found)} versions in {all}")
         return
-    match = VERSION.match(version)
-    if match is None:
-        raise UsageError(f"--version {version}", "no version", "A number, seed, best or last")
-    number = match["number"]
-    one = story.version(version if number is None else int(number))
+    one = story.version(number_of(version, f"--version {version}"))
     if as_json:
         emit_json({"version": one.number, "digest": one.digest, "text": one.text})
     elif output is not None:

@@ -113,7 +113,7 @@ def _summary(story: RunLog, *, as_json: bool) -> None:
 
     rows = epoch_rows(story)
     if as_json:
-        emit_json([row.to_json() for row in rows])
+        emit_json(rows)
         return
     table(
         ("epoch", "steps", "acc", "rej", "ind", "none", "train", "best", "saved", "skill"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,7 +62,7 @@ def runs(as_json: JSON = False) -> None:
     if as_json:
         emit_json(
             [
-                row.to_json()
+                asdict(row)
                 | {"test_gain": gains[row.name]}
                 | {"tags": noted[row.name].tags, "notes": noted[row.name].notes}
                 for row in rows
@@ -215,7 +216,7 @@ def diff(
     if names_no_run(here, before) or names_no_run(here, after):
         tell_stand_in(here)
     if as_json:
-        emit_json(found.to_json())
+        emit_json(found)
         return
     emit(found.diff if found.diff else "the texts are the same")
     if not found.items:

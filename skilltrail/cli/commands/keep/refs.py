@@ -63,7 +63,7 @@ def rebuild(as_json: JSON = False) -> None:
     ]
     rows = rebuild_refs(git, logs, label_of(git, None), asked)
     if as_json:
-        emit_json([row.to_json() for row in rows])
+        emit_json(rows)
         return
     table(
         ("run", "outcome", "tip", "detail"),
@@ -165,8 +165,7 @@ def anchor(
     wanted = tag is not None or can_sign(git) if sign is None else sign
     signed = sign_tag(git, name, anchors, tag) if wanted else None
     if as_json:
-        told = {"run": name, "tag": signed, "anchors": [one.to_json() for one in anchors]}
-        emit_json(told)
+        emit_json({"run": name, "tag": signed, "anchors": anchors})
         return
     for one in anchors:
         emit(f"{one.commit}  {one.what} of {name}  {one.ref}")
@@ -244,7 +243,7 @@ def erase(
         typer.confirm("Erase it? Nothing brings it back", abort=True, err=True)
     left = carry_out(place, wanted, lambda: _report(place), everywhere=everywhere)
     if as_json:
-        emit_json({"erased": [f.to_json() for f in found], "left": [f.to_json() for f in left]})
+        emit_json({"erased": found, "left": left})
     if left:
         where = ", ".join(one.place for one in left[:8])
         raise FaultError("It is erased, but still found in", where, _remedy(left, everywhere))
@@ -280,7 +279,7 @@ def _text_to_erase(text: str | None) -> str:
 
 def _tell_found(found: Sequence[Found], *, as_json: bool) -> None:
     if as_json:
-        emit_json([one.to_json() for one in found])
+        emit_json(found)
     elif found:
         rows = [(one.place, one.what, "yours" if one.own else "") for one in found]
         table(("where", "what", ""), rows)

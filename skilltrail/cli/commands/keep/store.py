@@ -24,7 +24,7 @@ def stats(as_json: JSON = False) -> None:
     place = find_place()
     found = store_stats(place.root, [place.workspace / folder for folder in EXPORTS])
     if as_json:
-        emit_json(found.to_json())
+        emit_json(found)
         return
     table(
         ("kind", "recorded", "bytes"),

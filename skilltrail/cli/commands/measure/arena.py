@@ -256,7 +256,7 @@ def show(found: Arena, *, as_json: bool) -> None:
                 | {"test_gain": None if entry.test is None else entry.test.gain}
                 for entry in found.entries
             ],
-            "gains": {n: None if g is None else asdict(g) for n, g in found.gains.items()},
+            "gains": found.gains,
             "contrasts": [
                 {"method": one, "against": two, **({} if c is None else asdict(c))}
                 for (one, two), c in found.contrasts.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -65,7 +65,7 @@ def doctor(
     hide = redactor().text  # a key that was put where a name belongs is not printed
     checks = [replace(one, found=hide(one.found), remedy=hide(one.remedy)) for one in checks]
     if as_json:
-        emit_json([asdict(check) for check in checks])
+        emit_json(checks)
     else:
         rows = [(check.verdict, check.name, check.found, check.remedy) for check in checks]
         table(("", "what", "found", "to do"), rows)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,7 +74,7 @@ def init(
     """  # fmt: skip
     if upgrade:
         done = upgrade_workspace(find_place().workspace)
-        emit_json(asdict(done)) if as_json else tell(done)
+        emit_json(done) if as_json else tell(done)
         return
     place = Path.cwd() if folder is None else Path.cwd() / folder
     if data is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -46,19 +46,7 @@ def params(
         if not changed or row.value != row.default
     ]
     if as_json:
-        emit_json(
-            [
-                {
-                    "key": row.key,
-                    "value": row.value,
-                    "default": row.default,
-                    "origin": row.origin,
-                    "changes_results": row.key in keyed,
-                    "doc": row.doc,
-                }
-                for row in rows
-            ]
-        )
+        emit_json([asdict(row) | {"changes_results": row.key in keyed} for row in rows])
         return
     table(
         ("key", "value", "origin", "meaning"),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from skilltrail.cli.forecast import Forecast, PerCall, Phase, forecast, roles_of
+from skilltrail.cli.forecast import PerCall, Phase, forecast, roles_of
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.core.layout import EVENTS
 from skilltrail.data.freeze import split_sizes
@@ -47,7 +47,8 @@ def plan(
     known = {} if measured is None else {"target": measured}
     found = forecast(params, size, known, env.most_calls())
     if as_json:
-        emit_json(to_json(found, params))
+        totals = {role: found.totals(role) for role in used_roles(params)}
+        emit_json(asdict(found) | {"totals": totals})
         return
     rows = [*found.phases, *(found.totals(role) for role in used_roles(params))]
     said = "typical sizes" if measured is None else f"{measured.recorded} recorded rollouts"
@@ -67,17 +68,6 @@ def used_roles(params: Params) -> tuple[str, ...]:
         if role not in map(transfer_role, idle)
         and not (role == "optimizer" and params.optimizer.backend == "rules")
     )
-
-
-def to_json(found: Forecast, params: Params) -> dict[str, Any]:
-    """Return the forecast as data."""
-    totals = {role: asdict(found.totals(role)) for role in used_roles(params)}
-    return {
-        "steps": found.steps,
-        "phases": [asdict(phase) for phase in found.phases],
-        "totals": totals,
-        "warnings": list(found.warnings),
-    }
 
 
 def shown(row: Phase) -> tuple[str, str, str, str, str]:
