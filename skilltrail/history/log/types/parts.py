@@ -266,15 +266,6 @@ class Statistic(Part, frozen=True, kw_only=True):
     losses: Count
 
 
-class Pair(Part, frozen=True, kw_only=True):
-    item: str
-    before: Annotated[Share, says("soft score")] | None
-    after: Annotated[Share, says("soft score")] | None
-    category: Literal[
-        "improved", "regressed", "persistent_failure", "stable_success", "missing"
-    ]
-
-
 class SkillAtEnd(Part, frozen=True, kw_only=True):
     version: Count
     digest: Digest

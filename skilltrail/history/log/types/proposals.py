@@ -20,7 +20,6 @@ from skilltrail.history.log.types.parts import (
     Number,
     OfPatch,
     OfStep,
-    Pair,
     Part,
     PatchId,
     ReplyKey,
@@ -182,6 +181,15 @@ class CandidateBuilt(OfStep, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+
+
+class Pair(Part, frozen=True, kw_only=True):
+    item: str
+    before: Annotated[Share, says("soft score")] | None
+    after: Annotated[Share, says("soft score")] | None
+    category: Literal[
+        "improved", "regressed", "persistent_failure", "stable_success", "missing"
+    ]
 
 
 class SlowUpdateCompared(Part, frozen=True, kw_only=True):
