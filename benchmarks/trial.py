@@ -32,7 +32,7 @@ from benchmarks.trial_sets import SETS
 from benchmarks.trial_table import Trained, markdown, trained_of
 from skilltrail.core.canon import digest
 from skilltrail.core.layout import EVALUATION, EVENTS
-from skilltrail.history.ask.heldout import told_of
+from skilltrail.history.ask.evaluations import told_of
 from skilltrail.history.log.log import read_log, read_whole
 from skilltrail.params.edit import set_params
 

@@ -17,7 +17,7 @@ from statistics import fmean, median
 from skilltrail.core.stats import Z95, crossed_interval
 from skilltrail.history.ask.arena import course_of
 from skilltrail.history.ask.comparable import common_metric, scores_under, seed_and_best
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import RunLog

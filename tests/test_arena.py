@@ -21,7 +21,7 @@ from verify_project import says, write_project
 from skilltrail.cli.commands.measure.arena import bouts_of
 from skilltrail.cli.main import run
 from skilltrail.history.ask.arena import Arena, arena_of, entry_of
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.log.log import read_log
 from skilltrail.report.arena import as_csv, chart, markdown
 from skilltrail.report.book.runs import run_rows

@@ -21,9 +21,8 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.served import Served
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.guard import Guard
 from skilltrail.envs.protocol import Where
-from skilltrail.envs.scoring import Queue, by_rule, by_rule_aside, metric_means
+from skilltrail.envs.scoring import Guard, Queue, by_rule, by_rule_aside, metric_means
 from tests.env_world import env_of
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project

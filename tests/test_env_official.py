@@ -24,8 +24,7 @@ from skilltrail.envs.kit.answers import extract_answer
 from skilltrail.envs.kit.choices import lenient_label, read_label
 from skilltrail.envs.officeqa.official import score_answer
 from skilltrail.envs.protocol import Environment, Where
-from skilltrail.envs.spreadsheet.compare import from_json, same
-from skilltrail.envs.spreadsheet.judge import judge_case
+from skilltrail.envs.spreadsheet.judge import from_json, judge_case, same
 from skilltrail.envs.spreadsheet.reader import answer_cells
 from skilltrail.optimizers.protocol import Observation, StepView
 from skilltrail.optimizers.rules.lessons import KnownItems, read_lessons, sort_evidence

@@ -23,9 +23,8 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Where
 from skilltrail.envs.spreadsheet.agents import code_in
 from skilltrail.envs.spreadsheet.case_runner import CaseRunner
-from skilltrail.envs.spreadsheet.compare import from_json, same
 from skilltrail.envs.spreadsheet.env import Spreadsheet, SpreadsheetLimits, SpreadsheetParams
-from skilltrail.envs.spreadsheet.judge import case_scores, judge_case
+from skilltrail.envs.spreadsheet.judge import case_scores, from_json, judge_case, same
 from skilltrail.envs.spreadsheet.reader import (
     BadRange,
     BadWorkbook,

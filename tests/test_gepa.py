@@ -13,8 +13,8 @@ from toy_world import ToyOptimizer
 
 from skilltrail.history.ask.blame import blame
 from skilltrail.history.log.run_log import RunLog
-from skilltrail.methods.carrying import changes
 from skilltrail.methods.draws import Draws
+from skilltrail.methods.gepa import changes
 from skilltrail.methods.pareto import lots
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.apply import apply_edits

@@ -19,9 +19,8 @@ from skilltrail.history.ask.audit_record import LineOrigin, LogOnly, Seen
 from skilltrail.history.ask.audit_text import audit_markdown, fenced
 from skilltrail.history.ask.audit_text import audit_text as in_words
 from skilltrail.history.ask.bisect import bisect, turns_of
-from skilltrail.history.ask.blame import blame
+from skilltrail.history.ask.blame import blame, lineages, packed, unpacked
 from skilltrail.history.ask.line_history import line_histories
-from skilltrail.history.ask.lines import lineages, packed, unpacked
 from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.evolve import edits_in
 from skilltrail.history.log.replay import Version

@@ -20,7 +20,7 @@ from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.history.ask.comparable import scores_under, seed_and_best
 from skilltrail.history.ask.compare import compare_runs
 from skilltrail.history.ask.differences import in_words, shared_prefix, skill_diff
-from skilltrail.history.ask.heldout import held_out
+from skilltrail.history.ask.evaluations import held_out
 from skilltrail.history.ask.runs import natural, run_tree
 from skilltrail.history.ask.sources import Project, find_skill, open_source, skill_text
 from skilltrail.history.git.rebuild import rebuild

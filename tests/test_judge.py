@@ -15,9 +15,9 @@ from null_store import NullStore
 from role_options import KEYS, options_at
 from verify_world import told_again, verified
 
+from skilltrail.cli.checks import probe_checks
 from skilltrail.cli.forecast import forecast
 from skilltrail.cli.main import run
-from skilltrail.cli.probes import probe_checks
 from skilltrail.core.errors import BudgetError, IncompleteError, ParamError
 from skilltrail.core.score import Outcome, Score
 from skilltrail.history.log.log import read_log

@@ -21,8 +21,8 @@ from skilltrail.optimizers.leakage import TrainTexts
 from skilltrail.optimizers.llm.analysis import Assignment, read_analysis
 from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.llm.question import Reading
-from skilltrail.optimizers.llm.reading import aside
-from skilltrail.optimizers.llm.reading.aside import read_aside
+from skilltrail.optimizers.llm.reading import replies
+from skilltrail.optimizers.llm.reading.replies import read_aside
 from skilltrail.optimizers.screen import Screen
 
 SKILL = "# Skill\n\n- Answer in a word.\n"
@@ -67,7 +67,7 @@ def test_a_reply_comes_to_the_same_in_the_child(
     content: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = asyncio.run(ticked(reply_of(content), analyst()))[0]
-    monkeypatch.setattr(aside, "_BULK_CHARS", 0)
+    monkeypatch.setattr(replies, "_BULK_CHARS", 0)
     assert asyncio.run(ticked(reply_of(content), analyst()))[0] == here
 
 
@@ -87,9 +87,9 @@ def never(found: Mapping[str, Any]) -> Reading[str]:
 
 def test_a_reply_that_is_not_read_in_time_is_a_fault_and_ctrl_c_ends_the_reading() -> None:
     big = reply_of("x" * 20_000)
-    child = aside.Child(aside.__name__, cpu_s=0)
+    child = replies.Child(replies.__name__, cpu_s=0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(aside, "_CHILD", child)
+        patch.setattr(replies, "_CHILD", child)
         (fault, reading, _), ticks = asyncio.run(ticked(big, never))
     assert str(fault) == "too_slow: it did not end within 0 s to be read"
     assert reading == Reading(None)

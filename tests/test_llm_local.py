@@ -9,7 +9,7 @@ import pytest
 from llm_script import MemoryFacts, ScriptedModel, observation, step_view
 
 from skilltrail.core.errors import SkilltrailError
-from skilltrail.optimizers.llm.opening import open_llm
+from skilltrail.optimizers.llm.optimizer import open_llm
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.protocol import Answer
 from skilltrail.params.model_options import STAGES, RoleOptions, StageOptions, StagesOptions

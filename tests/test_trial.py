@@ -13,7 +13,7 @@ from null_store import NullStore
 from benchmarks.trial import SIZES, bouts_of, items
 from benchmarks.trial_sets import SETS
 from benchmarks.trial_table import Trained, adjusted, gain, gap, markdown, trained_of
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 
 
 def made(

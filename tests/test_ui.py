@@ -23,8 +23,7 @@ from skilltrail.store.place import Place  # noqa: E402
 from skilltrail.ui import options, watch  # noqa: E402
 from skilltrail.ui.app import Live  # noqa: E402
 from skilltrail.ui.asking import Ask  # noqa: E402
-from skilltrail.ui.guard import Guard  # noqa: E402
-from skilltrail.ui.passes import Pass  # noqa: E402
+from skilltrail.ui.guard import Guard, Pass  # noqa: E402
 from skilltrail.ui.runner import Runner  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,7 +1,11 @@
-"""The checks of `skilltrail doctor`: each says what it found and how to fix it."""
+"""The checks of `skilltrail doctor`: each says what it found and how to fix it.
+
+Every role that calls a model is probed with one call.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import sys
@@ -12,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail import __version__
+from skilltrail.cli.forecast import roles_of
 from skilltrail.cli.repair.at_work import Worker, workers
 from skilltrail.cli.repair.case import Case
 from skilltrail.cli.repair.doctor import findings
@@ -26,6 +31,7 @@ from skilltrail.history.git.repository import Git, GitError
 from skilltrail.history.git.under_way import UnderWay, under_way
 from skilltrail.models.backends.weights import find_weights
 from skilltrail.models.judge import read_rubric
+from skilltrail.models.probe import ProbeResult, probe
 from skilltrail.params.fields import Params, seed_skill_path
 from skilltrail.params.model_options import EMBEDDED_BACKENDS
 from skilltrail.runtime.preflight import input_paths, left_behind
@@ -254,3 +260,36 @@ def state_checks(place: Place, busy: Sequence[Worker]) -> list[Check]:
     if not found:
         return [Check("experiments", OK, "no killed experiment left anything")]
     return [Check(one.what, FAULT, one.found, one.remedy) for one in found]
+
+
+def probe_checks(params: Params) -> list[Check]:
+    """Return a check of each role that has a model, made by one real call.
+
+    The embedded model is checked by its file; a replay makes no call and a handoff none that a
+    check should wait for: none of them is probed.
+    """
+    asked = {
+        role: options
+        for role, options in roles_of(params).items()
+        if options.backend not in (*EMBEDDED_BACKENDS, "rules", "handoff", "replay")
+    }
+
+    async def all_of_them() -> list[ProbeResult]:
+        return list(await asyncio.gather(*(probe(*pair) for pair in asked.items())))
+
+    return [_check(result) for result in asyncio.run(all_of_them())] if asked else []
+
+
+def _check(result: ProbeResult) -> Check:
+    name = f"{result.role} model"
+    if not result.ok:
+        return Check(name, FAULT, result.problem, "See docs/models")
+    said = [f"{result.answered} at {result.provider} answers"]
+    if result.api:
+        said.append(f"api {result.api}")
+    said.append(f"abilities {', '.join(result.abilities) if result.abilities else 'none'}")
+    if not result.priced:
+        said.append(f"its price is unknown ({result.role}.price)")
+    if result.warning:
+        return Check(name, WARNING, "; ".join([*said, result.warning]))
+    return Check(name, OK, "; ".join(said))

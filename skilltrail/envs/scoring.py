@@ -1,29 +1,104 @@
 """Rollouts and scores by an environment's own code, whatever that code does.
 
 What raises names item, file and line; a scorer that does not end makes the item `invalid`.
-Scorers that may run long (`guarded`) do so in a child process, off the event loop. Further
+Scorers that may run long (`guarded`: patterns of data files, foreign code, bulk) do so in a
+child process (`core.child`), off the event loop. Further
 metrics of an environment are told by name: means over an evaluation's rollouts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import pickle
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
+from hashlib import blake2b
 from typing import Any
 
-from skilltrail.core.child import TimeUp, off_the_loop
+from skilltrail.core.child import CPU_S, WALL_S, Child, TimeUp, off_the_loop
 from skilltrail.core.errors import DataError, SkilltrailError, raised_at
 from skilltrail.core.item import Item
 from skilltrail.core.score import InvalidScore, Outcome, Score, exact
 from skilltrail.core.trajectory import WITHOUT_ANSWER, Trajectory
-from skilltrail.envs.guard import GUARD, Guard, Raised
 from skilltrail.envs.protocol import BrokenItem, Environment
-from skilltrail.envs.registry import is_foreign
+from skilltrail.envs.registry import environment_class, is_foreign
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Model
+
+_KEPT = 250_000  # scores, of some 150 bytes each
+
+
+class Raised(Exception):
+    """The hook raised: `str(error)` says what and where."""
+
+
+class Guard:
+    """The door to the child."""
+
+    def __init__(self, cpu_s: int = CPU_S, wall_s: float = WALL_S) -> None:
+        self._child = Child(__name__, cpu_s, wall_s)
+        self._known: dict[bytes, str] = {}
+        self.stop = self._child.stop
+
+    def call(self, env: str, params: Any, hook: str, *args: Any) -> Any:
+        """Return what a hook of an environment says: a score, or JSON.
+
+        Raises:
+            TimeUp: it took longer than allowed.
+            Raised: it raised.
+        """
+        digest = _digest(env, params, hook, args)
+        if digest in self._known:
+            return _value(json.loads(self._known[digest]))
+        asked = pickle.dumps((params, hook, args))
+        text = self._child.call(pickle.dumps((os.getcwd(), env, asked)))
+        said = json.loads(text)
+        if "raised" in said:
+            raise Raised(said["raised"])
+        if len(self._known) >= _KEPT:
+            self._known.clear()
+        self._known[digest] = sys.intern(text.decode())
+        return _value(said)
+
+    def knows(self, env: str, params: Any, hook: str, *args: Any) -> bool:
+        """Return whether the hook said what it says of the same before: hooks are pure."""
+        return bool(self._known) and _digest(env, params, hook, args) in self._known
+
+
+GUARD = Guard()
+
+
+def _value(said: Mapping[str, Any]) -> Any:
+    if "score" in said:
+        return Score(**{**said["score"], "outcome": Outcome(said["score"]["outcome"])})
+    return said["value"]
+
+
+def _digest(env: str, params: Any, hook: str, args: tuple[Any, ...]) -> bytes:
+    """Return a digest of a call; which model answered says nothing of what it said."""
+    bare = [replace(one, served=()) if isinstance(one, Trajectory) else one for one in args]
+    return blake2b(
+        pickle.dumps((os.getcwd(), env, params, hook, bare)), digest_size=16
+    ).digest()
+
+
+def answer(request: bytes) -> bytes:
+    """Return what the child is asked for, as JSON: foreign code may have had a hand in it."""
+    workspace, name, asked = pickle.loads(request)
+    try:
+        os.chdir(workspace)
+        environment = environment_class(name)  # its module is known now: params are of it
+        params, hook, args = pickle.loads(asked)
+        found = getattr(environment(params), hook)(*args)
+        kind, value = ("score", asdict(found)) if isinstance(found, Score) else ("value", found)
+        return json.dumps({kind: value}).encode()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (foreign: whatever it raises is told)
+        return json.dumps({"raised": raised_at(error)}).encode()
+
 
 _BULK_CHARS = 1_000_000  # texts beyond are scored in the child, however sound the scorer
 

@@ -20,7 +20,7 @@ from msgspec import convert
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
-from skilltrail.history.ask.lines import packed
+from skilltrail.history.ask.blame import packed
 from skilltrail.history.log import types
 from skilltrail.method.reflect import reject_reply
 from skilltrail.method.run import Run, State

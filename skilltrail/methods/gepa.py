@@ -20,11 +20,17 @@ takes the latest common ancestor (the package draws one), and lets the gate judg
 against the better parent on the selection split, with its early stop (the package: five items,
 ties win). The last minibatch of an epoch may be short (the package fills it up). A candidate
 equal to a document of the pool is not measured again.
+
+Two documents are merged by what one changed since an ancestor, as edits of the other: the first
+stays, the second's changes are applied to it. What the first has taken out already is not taken
+out again; what is new stands where it stood, or at the end where the line before it is not
+there any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import difflib
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -36,14 +42,52 @@ from skilltrail.method.reflect import reflect
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State, view_of
 from skilltrail.method.schedule import Step, plan_epoch
-from skilltrail.methods.carrying import changes
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.minibatch import consumed, judge_minibatch, roll_out
 from skilltrail.methods.pareto import lots, values_of
 from skilltrail.methods.pool import Known, Pool, ancestors, begin, grown
 from skilltrail.methods.steps import Tried, build, choose_parents, select_all
 from skilltrail.optimizers.protocol import Observation
-from skilltrail.skill.edit import Patch
+from skilltrail.skill.alignment import comparable
+from skilltrail.skill.document import split_lines
+from skilltrail.skill.edit import Edit, Patch
+from skilltrail.skill.folder import files_of
+
+
+def changes(ancestor: str, descendant: str, onto: str, said: str) -> list[Edit]:
+    """Return the edits of `onto` that do what `descendant` did to `ancestor`; `said` is why."""
+    before, after, there = files_of(ancestor), files_of(descendant), files_of(onto)
+    return [
+        replace(edit, file=path)
+        for path in {**there, **after}
+        for edit in _changes(
+            split_lines(before.get(path, "")),
+            split_lines(after.get(path, "")),
+            split_lines(there.get(path, "")),
+            said,
+        )
+    ]
+
+
+def _changes(
+    old: Sequence[str], new: Sequence[str], onto: Sequence[str], said: str
+) -> Iterator[Edit]:
+    lines = comparable(old, new, autojunk=False)
+    matcher = difflib.SequenceMatcher(None, *lines, autojunk=False)
+    for kind, start, end, at, until in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        gone, come = "\n".join(old[start:end]), "\n".join(new[at:until])
+        if gone.strip():
+            yield Edit("delete", gone, reason=said)
+        if not come.strip():
+            continue
+        before = old[start - 1] if 0 < start < len(old) else ""
+        if before.strip() and onto.count(before) == 1:
+            yield Edit("insert_after", before, come, reason=said)
+        else:
+            yield Edit("append", content=come, reason=said)
+
 
 PARETO, MERGE = "pareto/1", "merge/1"
 

@@ -40,13 +40,15 @@ from skilltrail.methods.steps import (
     Tried,
     build,
     choose_parents,
+    heard,
     instruct,
     judge,
+    question,
     seed_of,
     select_all,
+    whole,
 )
 from skilltrail.methods.tpe import Choice, Search, in_full_after
-from skilltrail.methods.whole import heard, question, whole
 from skilltrail.optimizers.protocol import Brief, Observation
 from skilltrail.skill.edit import Patch
 

@@ -28,8 +28,7 @@ from skilltrail.method.schedule import Step
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import Scored, measure, sample, try_out
 from skilltrail.methods.minibatch import consumed
-from skilltrail.methods.steps import choose_parents
-from skilltrail.methods.whole import heard, question, whole
+from skilltrail.methods.steps import choose_parents, heard, question, whole
 from skilltrail.optimizers.protocol import Answer, Brief, Observation
 
 RANKED = "ranked/1"

@@ -40,8 +40,7 @@ from skilltrail.methods.breeding_words import HYPER, INSTRUCTIONS, TASKS, THOUGH
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import Scored, measure, sample, try_out
 from skilltrail.methods.minibatch import consumed
-from skilltrail.methods.steps import choose_parents, instruct
-from skilltrail.methods.whole import heard, question, whole
+from skilltrail.methods.steps import choose_parents, heard, instruct, question, whole
 from skilltrail.optimizers.protocol import Brief, Observation
 from skilltrail.skill.alignment import comparable
 

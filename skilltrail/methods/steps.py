@@ -3,12 +3,13 @@
 choose_parents   which documents of the pool the step works on
 build            a recorded patch, all of it selected, applied to the parent: a candidate
 judge            the candidate against the newest version, on the selection split
+whole            a document that a model writes whole: the question, the patch, the candidate
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -19,14 +20,14 @@ from skilltrail.core.canon import text_digest
 from skilltrail.history.log import types
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
-from skilltrail.method.reflect import record_patch
-from skilltrail.method.run import Run, State
+from skilltrail.method.reflect import record_patch, reject_reply
+from skilltrail.method.run import Run, State, view_of
 from skilltrail.method.schedule import Step
 from skilltrail.method.update import Build, Built, record_candidate, with_params, with_scripts
-from skilltrail.optimizers.protocol import StepRecord
+from skilltrail.optimizers.protocol import Answer, Brief, Observation, StepRecord
 from skilltrail.skill.apply import TAG as APPLY
 from skilltrail.skill.apply import apply_edits
-from skilltrail.skill.edit import Patch
+from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 
@@ -164,3 +165,40 @@ async def judge(run: Run, state: State, tried: Tried) -> State:
         return end_step(run, state, tried.record, tried.built.reason)
     state, record = await evaluate_candidate(run, state, tried.built, tried.record)
     return end_step(run, state, record, "")
+
+
+async def question(
+    run: Run,
+    state: State,
+    step: Step,
+    text: str,
+    brief: Brief,
+    seen: Sequence[Observation] = (),
+) -> Answer:
+    """Put a question about the document `text`; nothing is recorded yet."""
+    view = replace(view_of(run, state, step, None, tuple(seen)), skill=text)
+    return await run.optimizer.compose(view, brief)
+
+
+def heard(run: Run, step: Step, answer: Answer) -> Answer:
+    """Record what of an answer had to be thrown away."""
+    for rejected in answer.rejected:
+        reject_reply(run, rejected, epoch=step.epoch, step=step.step)
+    return answer
+
+
+async def whole(
+    run: Run,
+    state: State,
+    step: Step,
+    parent: str,
+    answer: Answer,
+    seen: Sequence[Observation] = (),
+) -> Tried:
+    """Record the written document and the candidate that it makes of `parent`."""
+    ids = tuple(one.item.id for one in seen)
+    edit = Edit("rewrite", content=answer.value, reason=answer.reason, items=ids)
+    failed = any(one.score.hard != 1 for one in seen)
+    source = "failure" if failed else "success"
+    patch = Patch(source, ids, (edit,), answer.reason, reply=answer.reply)
+    return await build(run, state, step, parent, patch)

@@ -34,8 +34,7 @@ from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step, plan_epoch
 from skilltrail.method.update import Build, Built, record_candidate, with_params
 from skilltrail.methods.minibatch import roll_out
-from skilltrail.methods.steps import Member, choose_parents, record_selection
-from skilltrail.methods.whole import heard, question
+from skilltrail.methods.steps import Member, choose_parents, heard, question, record_selection
 from skilltrail.optimizers.protocol import Answer, Brief, Observation
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit, Patch

@@ -9,7 +9,7 @@ from skilltrail.models.client.budget import Account
 from skilltrail.models.client.facts import Facts
 from skilltrail.optimizers.failure_types import domain_of
 from skilltrail.optimizers.llm.ask import Counter
-from skilltrail.optimizers.llm.opening import Opener, open_llm, open_optimizer_model
+from skilltrail.optimizers.llm.optimizer import Opener, open_llm, open_optimizer_model
 from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, LlmOptions
 from skilltrail.optimizers.llm.setting import Setting
 from skilltrail.optimizers.protocol import Optimizer

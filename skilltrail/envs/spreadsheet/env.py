@@ -3,7 +3,7 @@
     {"id": "13-1", "instruction": "How can I …?", "spreadsheet_path": "spreadsheet/13-1",
      "instruction_type": "Cell-Level Manipulation", "answer_position": "'Sheet1'!H3:H5"}
 
-Official scorer: `evaluation.py` of SpreadsheetBench, rebuilt in `compare.py` and `judge.py`.
+Official scorer: `evaluation.py` of SpreadsheetBench, rebuilt in `judge.py`.
 A rollout keeps the answer cells of every case, so scores are computed again without running
 code. Model-written code runs in the sandbox; the answer workbooks never enter it.
 """
@@ -25,7 +25,7 @@ from skilltrail.envs.kit import fields
 from skilltrail.envs.kit.files import NamesFiles, find_known
 from skilltrail.envs.kit.prompts import Prompts, versioned
 from skilltrail.envs.protocol import KnownAnswers, MissingDependency, ScoredBy, Where
-from skilltrail.envs.spreadsheet.agents import Task, exec_agent, write_code
+from skilltrail.envs.spreadsheet.agents import Task, exec_agent, work_with_tools, write_code
 from skilltrail.envs.spreadsheet.case_runner import INPUT, CaseRunner
 from skilltrail.envs.spreadsheet.cases import UNREADABLE, cells_in, find_cases, inputs_of
 from skilltrail.envs.spreadsheet.judge import (
@@ -36,7 +36,6 @@ from skilltrail.envs.spreadsheet.judge import (
     judge_case,
     reason_of,
 )
-from skilltrail.envs.spreadsheet.react import work_with_tools
 from skilltrail.envs.spreadsheet.reader import preview, sound
 from skilltrail.envs.spreadsheet.recalculate import HOW_TO_INSTALL, Recalculator, program
 from skilltrail.models.protocol import File, Model

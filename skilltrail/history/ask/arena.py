@@ -17,7 +17,7 @@ from itertools import permutations
 from skilltrail.core.score import exact_mean
 from skilltrail.core.stats import crossed_interval
 from skilltrail.history.ask.comparable import common_metric, scores_under
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.log import types
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event

@@ -19,9 +19,8 @@ from skilltrail.history.ask.audit_parts import (
     tried_edits,
 )
 from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
-from skilltrail.history.ask.blame import blame
+from skilltrail.history.ask.blame import blame, unpacked
 from skilltrail.history.ask.line_history import attempts
-from skilltrail.history.ask.lines import unpacked
 from skilltrail.history.ask.origins import origins
 from skilltrail.history.log import types
 from skilltrail.history.log.candidate_events import (

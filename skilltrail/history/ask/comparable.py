@@ -15,7 +15,7 @@ from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.served import Served
 from skilltrail.core.targets import by_item, targets_in
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
 from skilltrail.history.log.rows import means_of

@@ -28,7 +28,7 @@ from skilltrail.history.ask.comparable import (
     read_run,
     require_one_setting,
 )
-from skilltrail.history.ask.heldout import HeldOut
+from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.ask.runs import natural
 from skilltrail.history.ask.served import Get, served_in
 from skilltrail.history.log.erasure import end_of

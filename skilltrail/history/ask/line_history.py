@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 
 from skilltrail.core.canon import canonical
-from skilltrail.history.ask.lines import lineages
+from skilltrail.history.ask.blame import lineages
 from skilltrail.history.log.candidate_events import candidate_around
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.evolve import CARRIERS

@@ -22,8 +22,7 @@ from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompt, Prompts
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
-from skilltrail.optimizers.llm.reading.aside import read_aside
-from skilltrail.optimizers.llm.reading.replies import Fault, asked_form
+from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_aside
 from skilltrail.optimizers.llm.shown.room import CHARS_PER_TOKEN, reply_tokens, request_tokens
 from skilltrail.optimizers.protocol import RejectedReply
 from skilltrail.skill.fence import clip, fenced

@@ -13,9 +13,8 @@ from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
 from skilltrail.optimizers.llm.question import Question
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
-from skilltrail.optimizers.llm.shown.fitting import fitted
 from skilltrail.optimizers.llm.shown.past import size_of
-from skilltrail.optimizers.llm.shown.runs import show_observation
+from skilltrail.optimizers.llm.shown.runs import fitted, show_observation
 from skilltrail.optimizers.llm.writing import checked
 from skilltrail.optimizers.protocol import Answer, Brief, RejectedReply, StepView
 from skilltrail.skill.fence import fenced

@@ -1,4 +1,5 @@
-"""The prompted optimizer: SkillOpt's verbs (arXiv 2605.23904), each put to a chat model.
+"""The prompted optimizer: SkillOpt's verbs (arXiv 2605.23904), each put to a chat model, one
+model per stage that asks for its own.
 
 It keeps no state: a request is a function of the view, the prompts and the options, so resume
 after a crash asks the same questions and finds the answers among the facts. What a model may
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from skilltrail.models.client.budget import Account
 from skilltrail.models.client.facts import Facts
 from skilltrail.models.protocol import Model, Reply
+from skilltrail.models.registry import open_model
 from skilltrail.optimizers.failure_types import failure_types_of
 from skilltrail.optimizers.llm import (
     choosing,
@@ -21,12 +24,12 @@ from skilltrail.optimizers.llm import (
     writing,
 )
 from skilltrail.optimizers.llm.ask import Asker, Counter
-from skilltrail.optimizers.llm.options import LlmOptions
+from skilltrail.optimizers.llm.options import LlmOptions, role_of_stage
 from skilltrail.optimizers.llm.prompts import Prompts
 from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import Screen
-from skilltrail.params.model_options import STAGES
+from skilltrail.params.model_options import STAGES, RoleOptions
 from skilltrail.skill.edit import Edit, Patch
 
 
@@ -110,3 +113,39 @@ class LlmOptimizer:
             if not any(model is other for other in closed):
                 closed.append(model)
                 await model.close()
+
+
+Opener = Callable[[RoleOptions], Model]
+
+
+def open_optimizer_model(options: RoleOptions, account: Account | None = None) -> Model:
+    """Open the model of one stage of the role `optimizer`; all stages draw on one account."""
+    return open_model("optimizer", options, account=account)
+
+
+def open_llm(
+    role: RoleOptions,
+    options: LlmOptions,
+    facts: Facts,
+    env: str,
+    count: Counter = uncounted,
+    opener: Opener = open_optimizer_model,
+) -> LlmOptimizer:
+    """Return the prompted optimizer whose models `role` describes.
+
+    Stages with the same settings share one model, hence its limits.
+
+    Raises:
+        ParamError: settings that cannot work.
+        ModelConfigError: a key or program that is not there, named.
+    """
+    roles = {stage: role_of_stage(role, stage) for stage in STAGES}
+    models: list[tuple[RoleOptions, Model]] = []
+    for wanted in roles.values():
+        if not any(wanted == known for known, _ in models):
+            models.append((wanted, opener(wanted)))
+
+    def model_for(stage: str) -> Model:
+        return next(model for known, model in models if known == roles[stage])
+
+    return LlmOptimizer(model_for, facts, options, env, count)

@@ -19,11 +19,10 @@ from skilltrail.optimizers.llm.prompts import example_text
 from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.llm.question import Asked, Question
 from skilltrail.optimizers.llm.reading.replies import asked_form
-from skilltrail.optimizers.llm.shown.fitting import fitted
 from skilltrail.optimizers.llm.shown.folder import editable
 from skilltrail.optimizers.llm.shown.leaks import LEAKED_NOTE, leaks
 from skilltrail.optimizers.llm.shown.past import step_state
-from skilltrail.optimizers.llm.shown.runs import Shown, show_observation
+from skilltrail.optimizers.llm.shown.runs import Shown, fitted, show_observation
 from skilltrail.optimizers.parallel import in_parallel
 from skilltrail.optimizers.protocol import Answer, Observation, RejectedReply, StepView
 from skilltrail.skill.edit import Patch

@@ -18,9 +18,8 @@ from skilltrail.optimizers.llm.merging import proposals_text
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
-from skilltrail.optimizers.llm.shown.fitting import fitted
 from skilltrail.optimizers.llm.shown.past import epoch_state, step_state
-from skilltrail.optimizers.llm.shown.runs import show_pair
+from skilltrail.optimizers.llm.shown.runs import fitted, show_pair
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
 from skilltrail.optimizers.screen import Screen, sense
 from skilltrail.skill.apply import apply_edits

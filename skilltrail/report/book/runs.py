@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail.history.ask.arena import course_of
-from skilltrail.history.ask.heldout import held_out
+from skilltrail.history.ask.evaluations import held_out
 from skilltrail.history.ask.runs import run_tree
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event

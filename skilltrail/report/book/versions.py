@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skilltrail.history.ask.lines import lineages
+from skilltrail.history.ask.blame import lineages
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.book.packing import DIGEST_CHARS

@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
-from skilltrail.history.ask.lines import packed
+from skilltrail.history.ask.blame import packed
 from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.evolve import edits_in

@@ -10,8 +10,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose
-from skilltrail.history.log.types.proposals import Pair
-from skilltrail.history.log.types.proposals import MetaSkillWritten, SlowUpdateCompared
+from skilltrail.history.log.types.proposals import MetaSkillWritten, Pair, SlowUpdateCompared
 from skilltrail.verify.result import Fault, Tags, differing
 
 UNMOVED = ("stable_success", "persistent_failure")

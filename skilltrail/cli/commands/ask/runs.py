@@ -20,7 +20,7 @@ from skilltrail.store.place import find_place
 
 if TYPE_CHECKING:
     from skilltrail.history.ask.compare import Contrast, Group, Paired
-    from skilltrail.history.ask.heldout import HeldOut
+    from skilltrail.history.ask.evaluations import HeldOut
     from skilltrail.history.ask.runs import RunRow
 
 COLUMNS = (
@@ -47,8 +47,7 @@ def runs(as_json: JSON = False) -> None:
 
     Example: skilltrail runs
     """
-    from skilltrail.history.ask.evaluations import evaluations
-    from skilltrail.history.ask.heldout import held_out
+    from skilltrail.history.ask.evaluations import evaluations, held_out
     from skilltrail.history.ask.runs import differing_params, run_tree
     from skilltrail.report.notes import notes_of
 
@@ -132,7 +131,7 @@ def compare(
     Example: skilltrail compare --group-by lr --where env=textqa
     """
     from skilltrail.history.ask.compare import compare_runs
-    from skilltrail.history.ask.heldout import held_out
+    from skilltrail.history.ask.evaluations import held_out
     from skilltrail.store.reader import open_reading
 
     here = project()

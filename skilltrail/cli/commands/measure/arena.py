@@ -161,7 +161,7 @@ def dvc(here: Project, *args: str, shown: bool = False) -> subprocess.CompletedP
 def collected(here: Project, bouts: Sequence[Bout], baseline: str, params: Params) -> Arena:
     """Return what the runs that are there say."""
     from skilltrail.history.ask.arena import arena_of, entry_of
-    from skilltrail.history.ask.heldout import held_out
+    from skilltrail.history.ask.evaluations import held_out
     from skilltrail.store.reader import open_reading
 
     tests, walls = held_out(here), wall_times(here)

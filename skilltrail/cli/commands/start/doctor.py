@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.checks import FAULT, run_checks
+from skilltrail.cli.checks import FAULT, probe_checks, run_checks
 from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.cli.options import JSON, SET_PARAM
-from skilltrail.cli.probes import probe_checks
 from skilltrail.cli.repair.back import back as take_back
 from skilltrail.cli.repair.case import Case
 from skilltrail.cli.repair.doctor import findings, fix_all
