@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -229,6 +231,19 @@ def test_a_batch_that_does_not_say_how_it_was_drawn_is_named(events: Log) -> Non
     at = first(events, "rollouts.scored", purpose="train")
     found = faults_of(forged(events, at, lambda data: data.pop("batch")))
     assert any("batch" in str(fault) for fault in found)
+
+
+@pytest.mark.parametrize("name", [b"hard", b"mean_hard"])
+def test_a_score_written_as_a_whole_number_is_another_form_and_named(
+    events: Log, name: bytes
+) -> None:
+    score = re.compile(rb'("%s":[01])\.0' % name)
+    at = next(at for at, event in enumerate(events) if score.search(event.line))
+    changed = score.sub(rb"\1", events[at].line, count=1)
+    bare = re.sub(rb',"id":"[0-9a-f]{64}"(?=,"prev":)', b"", changed)
+    changed = changed.replace(events[at].id.encode(), sha256(bare).hexdigest().encode())
+    faults = faults_of(data_of(events[:at]) + changed + b"\n", allow_unfinished=True)
+    assert any("another form" in fault for fault in faults)
 
 
 def test_an_unknown_decision_tag_is_not_recomputed_and_no_fault(events: Log) -> None:

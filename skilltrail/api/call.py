@@ -242,9 +242,9 @@ def _repository(folder: Path) -> None:
 
 @contextmanager
 def _quiet(quiet: bool) -> Iterator[None]:
-    before = console.quiet
-    console.quiet = quiet or before
+    before = console().quiet
+    console().quiet = quiet or before
     try:
         yield
     finally:
-        console.quiet = before
+        console().quiet = before

@@ -15,6 +15,9 @@ from functools import lru_cache
 from typing import Any, NoReturn
 
 _MAX_DEPTH = 100
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
 
 
 class Word(str, Enum):
@@ -51,9 +54,7 @@ def canonical(value: Any) -> str:
         ValueError: `value` holds NaN or an infinity.
         TypeError: `value` holds something that is not JSON.
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _ENCODER.encode(value)
 
 
 def canonical_clean(value: Any) -> str:

@@ -41,14 +41,22 @@ _JOINED = re.compile(
 )
 
 
+def is_plain(text: str) -> bool:
+    """True for printable ASCII, line feeds and tabs: nothing hides there, said in no time."""
+    return text.isascii() and text.replace("\n", "").replace("\t", "").isprintable()
+
+
 def spelled_out(text: str, which: re.Pattern[str] = HIDDEN) -> str:
     """Return `text` with each character that `which` finds as its number in hexadecimal."""
+    if text.isascii() and text.isprintable():
+        return text
     return which.sub(lambda match: f"\\u{{{ord(match[0]):x}}}", text)
 
 
 def spelled_block(text: str) -> str:
     """Return `text` with lines and tabs kept and other hidden characters spelled out."""
-    return spelled_out(text.replace("\r\n", "\n"), UNSEEN)
+    text = text.replace("\r\n", "\n")
+    return text if is_plain(text) else spelled_out(text, UNSEEN)
 
 
 def escaped_json(text: str) -> str:

@@ -122,14 +122,13 @@ def metric(score: Score, name: str, mixed_weight: float = 0.5) -> Fraction | Non
     """
     if score.hard is None or score.soft is None:
         return None
-    hard, soft = exact(score.hard), exact(score.soft)
     if name == "hard":
-        return hard
+        return exact(score.hard)
     if name == "soft":
-        return soft
+        return exact(score.soft)
     if name == "mixed":
         weight = exact(mixed_weight)
-        return (1 - weight) * hard + weight * soft
+        return (1 - weight) * exact(score.hard) + weight * exact(score.soft)
     raise ValueError(f"unknown metric {name!r}")
 
 

@@ -13,17 +13,17 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from skilltrail.core.canon import clean
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.core.hidden import escaped_json, spelled_block
-from skilltrail.core.redact import Redactor
-from skilltrail.models.environ import redactor
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from skilltrail.core.redact import Redactor
 
 
 def safe(text: str) -> str:
@@ -38,29 +38,38 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace", newline="\n")
 
 
-console = Console(stderr=True, highlight=False, soft_wrap=True)
+@cache
+def console() -> Console:
+    """Return where notes go: stderr."""
+    from rich.console import Console  # a command that has none needs not wait for it
+
+    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def say(text: str = "", style: str | None = None) -> None:
     """Write a note, of one line or several, to stderr."""
-    console.print(safe(text), style=style, markup=False)
+    console().print(safe(text), style=style, markup=False)
 
 
 def asked(question: str) -> bool:
     """Ask a person, and return whether the answer is yes; where nobody is there, it is no."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    console.print(f"{safe(question)} [y/N] ", end="", markup=False)
+    console().print(f"{safe(question)} [y/N] ", end="", markup=False)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def complain(error: SkilltrailError) -> None:
     """Write an error's one message to stderr, secrets taken out."""
+    from rich.text import Text
+
     words = _redactor().text(str(error))
-    console.print(Text.assemble(("error: ", "bold red"), safe(words)))
+    console().print(Text.assemble(("error: ", "bold red"), safe(words)))
 
 
 def _redactor() -> Redactor:
+    from skilltrail.models.environ import redactor
+
     try:
         return redactor()
     except UsageError:  # .env is broken: what is being told may be just that
@@ -111,6 +120,8 @@ def table(
 
     `right` names right-aligned columns.
     """
+    from rich.cells import cell_len
+
     cells = [[_one_line(cell) for cell in row] for row in (columns, *rows)]
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     lines = []

@@ -53,13 +53,13 @@ class Progress:
         self._clock = clock
         self._started = self._told = clock()
         self._first_s: float | None = None  # from the start to the first rollout that was made
-        self._live = console.is_terminal
+        self._live = console().is_terminal
         self._bar = Bar(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[pace]}", markup=False),
-            console=console,
+            console=console(),
             transient=True,
             disable=not self._live,
         )
@@ -240,7 +240,9 @@ def counting(name: str, every: int = 500) -> Iterator[tuple[Callable[[], None], 
     terminal shows both, anything else nothing."""
     done = total = 0
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Bar(
+        *columns, console=console(), transient=True, disable=not console().is_terminal
+    ) as bar:
         task = bar.add_task(name, total=None)
 
         def tick() -> None:

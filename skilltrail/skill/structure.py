@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from skilltrail.core.hidden import UNSEEN, unseen_codes
+from skilltrail.core.hidden import UNSEEN, is_plain, unseen_codes
 from skilltrail.skill.document import (
     BOM,
     Document,
@@ -93,7 +93,8 @@ def _faults(text: str) -> list[str]:
 
 def unseen_faults(text: str) -> list[str]:
     """Return the faults of lines that hold what nobody sees, a NUL apart."""
-    if not UNSEEN.search(text.replace("\r\n", "\n")):
+    lines = text.replace("\r\n", "\n")
+    if is_plain(lines) or not UNSEEN.search(lines):
         return []
     return [
         f"line {number} holds what nobody sees: {', '.join(codes[:_SHOWN])}"

@@ -5,9 +5,10 @@ The file is read line by line and every fault is named; nothing is repaired.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 from skilltrail.core.eraser import MARKER
@@ -75,12 +76,26 @@ def verify_log(
     report = LogReport(name, erased=erased_in(_tombstones(data)))
     if after is not None:
         report.state = after.state
-    for event in _read(data, report, None if after is None else after.last):
-        _follow(event, report)
+    with _uncollected():
+        for event in _read(data, report, None if after is None else after.last):
+            _follow(event, report)
     report.faults += _unmarked(report, after)
     if not allow_unfinished:
         report.faults += _end(report)
     return report
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let nobody look for cycles, of which there are none, among ever more events: that takes a
+    tenth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _unmarked(report: LogReport, after: LogReport | None) -> Iterator[Fault]:
@@ -141,6 +156,8 @@ def _end(report: LogReport) -> Iterator[Fault]:
 
 def _tombstones(data: bytes) -> Iterator[Event]:
     """Yield the tombstones of a log that can be read."""
+    if _TOMBSTONE not in data:
+        return  # most logs, and to part a long one takes long
     for line in data.split(b"\n")[:-1]:
         if line.endswith(_TOMBSTONE):
             with suppress(FaultError):

@@ -97,8 +97,10 @@ def _unit(said: types.RolloutsScored | types.GateJudged) -> str:
 
 def _stopped(said: types.RolloutsScored, selection: int) -> str | None:
     """Return what is shown of an evaluation on a part of the `selection` items, else None."""
+    if said.purpose is not Purpose.SELECTION:
+        return None
     seen = len({(row.item, row.target) for row in said.items})
-    if said.purpose is not Purpose.SELECTION or seen >= selection:
+    if seen >= selection:
         return None
     bounds = []
     for name in ("hard", "soft"):

@@ -222,7 +222,7 @@ def _check_faults(event: Event, candidate: Candidate, tags: Tags) -> Iterator[Fa
     """The document's faults; one more, of its length, rests on a param and its own tokens."""
     recorded = list(event.read(types.CandidateBuilt).faults)
     right = list(candidate.faults)
-    unseen = unseen_faults(candidate.text)
+    unseen = unseen_faults(candidate.text) if right else []  # they are among all faults
     seen = [fault for fault in right if fault not in unseen]
     if unseen and recorded[: len(right)] != right and recorded[: len(seen)] == seen:
         tags.knows("structure/1", "structure/2")  # before such characters were refused
