@@ -75,22 +75,14 @@ def page(
         summary = f"New lines to look at: {risks_told(line for _, line in risks)}."
         parts += ["## Look twice", summary, fenced("".join(map(told, risks)))]
     if found.story is not None and found.version:
-        parts += ["## Why", "".join(_audits(found))]
+        from skilltrail.cli.commands.ask.audit import audits_of
+
+        audits = audits_of(found.story, range(1, found.version + 1))
+        parts += ["## Why", "\n".join(map(audit_markdown, audits))]
     take = f"git merge {branch}\n" if branch else ""
     take += f"skilltrail adopt {path} --skill {found.name}\n"
     parts += ["## To take it", fenced(take, "sh"), "Nothing was adopted by itself."]
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
-
-
-def _audits(found: Skill) -> Iterator[str]:
-    from skilltrail.cli.commands.ask.audit import evidence
-    from skilltrail.history.ask.audit import audit_version
-
-    assert found.story is not None
-    assert found.version is not None
-    with evidence() as facts:
-        for number in range(1, found.version + 1):
-            yield audit_markdown(audit_version(found.story, number, facts)) + "\n"
 
 
 def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skilltrail.cli.commands.ask.audit import evidence
+from skilltrail.cli.commands.ask.audit import audits_of
 from skilltrail.cli.commands.ask.summary import (
     evaluation_of,
     paid_lines,
@@ -16,11 +16,9 @@ from skilltrail.cli.commands.ask.summary import (
 from skilltrail.core.canon import loaded
 from skilltrail.core.errors import UsageError
 from skilltrail.core.layout import EVENTS
-from skilltrail.history.ask.audit import audit_version
 from skilltrail.history.ask.audit_record import Audit
 from skilltrail.history.ask.sources import Project, Skill, find_skill
 from skilltrail.history.log.log import read_log
-from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.words import score
 from skilltrail.report.comment import Gain, Told
 from skilltrail.skill.document import unified_diff
@@ -54,7 +52,7 @@ def of_run(least: float | None) -> Told:
         [steps, *paid_lines(told), *_to_review(seed.text, best.text)],
         told["name"],
         unified_diff(seed.text, best.text, "skill.md"),
-        audits_of(RunLog(training), best.version),
+        _audits(best),
     )
 
 
@@ -78,19 +76,14 @@ def of_measured(path: Path, least: float | None) -> Told:
         _to_review(first.text, last.text),
         None,
         unified_diff(first.text, last.text, "skill.md"),
-        _audits_of_skill(last),
+        _audits(last),
     )
 
 
-def audits_of(story: RunLog, best: int | None) -> list[Audit]:
-    """Return the audits of the versions up to `best`, the last first."""
-    numbers = range(0 if best is None else best, 0, -1)
-    with evidence() as facts:
-        return [audit_version(story, number, facts) for number in numbers]
-
-
-def _audits_of_skill(skill: Skill) -> list[Audit]:
-    return [] if skill.story is None else audits_of(skill.story, skill.version)
+def _audits(skill: Skill) -> list[Audit]:
+    """Return the audits of the versions up to this one, the last first."""
+    numbers = range(0 if skill.version is None else skill.version, 0, -1)
+    return [] if skill.story is None else audits_of(skill.story, numbers)
 
 
 def _gain(numbers: Any, items: int) -> Gain | None:

@@ -23,32 +23,23 @@ METHODS = (
 )
 NEED_A_MODEL = ("mipro", "opro", "promptbreeder", "textgrad")
 ASK = ("skillopt", "gepa", *NEED_A_MODEL)
+_OF_THE_LOOP = (
+    *("batch_size", "accumulation", "update_mode", "patience", "compaction"),
+    *("lr", "lr_min", "lr_schedule", "lr_phase", "lr_rounding", "lr_bound", "lr_warmup"),
+    *("slow_update", "meta_skill", "skill_aware"),
+)
 
 # Knobs and sections that only some methods read; what is not named here, all read.
 READERS: Mapping[str, tuple[str, ...]] = {
     "epochs": ("skillopt", "gepa", "textgrad"),
-    "batch_size": ("skillopt",),
-    "accumulation": ("skillopt",),
-    "lr": ("skillopt",),
-    "lr_min": ("skillopt",),
-    "lr_schedule": ("skillopt",),
-    "lr_phase": ("skillopt",),
-    "lr_rounding": ("skillopt",),
-    "lr_bound": ("skillopt",),
-    "lr_warmup": ("skillopt",),
-    "update_mode": ("skillopt",),
-    "patience": ("skillopt",),
+    **dict.fromkeys(_OF_THE_LOOP, ("skillopt",)),
     "merge_batch_size": ("skillopt", "gepa"),
     "merge_ask": ("skillopt", "gepa"),
-    "compaction": ("skillopt",),
     "reflect.success_threshold": ("skillopt", "bootstrap", "gepa", "mipro", "promptbreeder"),
     "reflect.minibatch_size": ("skillopt", "gepa"),
     "reflect.success": ("skillopt", "gepa"),
     "reflect": ASK,
     "optimizer": ASK,
-    "slow_update": ("skillopt",),
-    "meta_skill": ("skillopt",),
-    "skill_aware": ("skillopt",),
     **{f"methods.{name}": (name,) for name in METHODS if name != "skillopt"},
 }
 

@@ -9,8 +9,7 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import follow
-from skilltrail.history.log.recorder import Following
+from skilltrail.history.log.log import Following, follow
 from skilltrail.history.log.replay import version_of
 from skilltrail.history.log.types.outcomes import SkillTransferred
 from skilltrail.method.run import gate_rule
@@ -69,7 +68,7 @@ class ComparingRecorder(Following):
         self._existing = existing
 
     def append(self, type: str, data: Mapping[str, Any]) -> Event:
-        event = follow(self._last, type, data)
+        event = follow(self.last, type, data)
         at = len(self.events)
         stands = self._existing[at] if at < len(self._existing) else None
         if stands is None or stands.line != event.line:

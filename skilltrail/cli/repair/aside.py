@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from skilltrail.cli.repair.case import MERGE, Case, Finding
+from skilltrail.cli.repair.case import MERGE, Finding, Repair
 from skilltrail.cli.repair.locks import ARGUMENTS, REMEDY
 from skilltrail.history.git.repository import Git
 from skilltrail.params.read import FILE
@@ -21,11 +21,8 @@ QUEUED = "refs/exps/stash"  # an experiment that the next `dvc exp run` would ru
 LOCK = "dvc.lock"
 
 
-class PutAside:
+class PutAside(Repair):
     """Changes that DVC did not bring back, and the experiment that it did not begin."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         git = self._case.git

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from skilltrail.cli.repair.case import MARKS, Case, Finding
+from skilltrail.cli.repair.case import MARKS, Finding, Repair
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.head import attach
 
 
-class DetachedHead:
+class DetachedHead(Repair):
     """HEAD and the marks by which DVC knows that it runs an experiment."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         case, head = self._case, self._case.head

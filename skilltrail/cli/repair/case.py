@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
 
 from skilltrail.cli.repair.kept import Kept
 from skilltrail.cli.repair.rwlock import begun_to_stash
@@ -29,20 +29,6 @@ class Finding:
     what: str
     found: str
     remedy: str
-
-
-class Repair(Protocol):
-    """One thing that may be wrong."""
-
-    def findings(self) -> list[Finding]:
-        """Return what is wrong; nothing is changed."""
-
-    def fix(self) -> list[str]:
-        """Put right what can be, and return what was done, in words.
-
-        Raises:
-            SkilltrailError: it could not, and a person has to.
-        """
 
 
 class Case:
@@ -119,3 +105,22 @@ class Case:
         if self.git is None or self.ground is None:
             return None
         return self.git.ask("cat-file", "--filters", f"{self.ground}:./{name}")
+
+
+class Repair(ABC):
+    """One thing that may be wrong."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+
+    @abstractmethod
+    def findings(self) -> list[Finding]:
+        """Return what is wrong; nothing is changed."""
+
+    def fix(self) -> list[str]:
+        """Put right what can be, and return what was done, in words.
+
+        Raises:
+            SkilltrailError: it could not, and a person has to.
+        """
+        return []

@@ -12,7 +12,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from skilltrail.cli.repair.case import Case, Finding
+from skilltrail.cli.repair.case import Case, Finding, Repair
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
@@ -52,11 +52,8 @@ def fault_of_lock(data: bytes) -> str | None:
     return None
 
 
-class LockFile:
+class LockFile(Repair):
     """dvc.lock: without it no dvc command knows what stands here."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         fault = self._fault()
@@ -89,11 +86,8 @@ class LockFile:
         return None
 
 
-class ParamsFile:
+class ParamsFile(Repair):
     """params.yaml: unreadable, or left with the values of an experiment that was killed."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         fault, known = self._fault(), self._case.at_ground(FILE) is not None
@@ -141,13 +135,10 @@ class ParamsFile:
         return difference(committed, b"" if data is None else data)
 
 
-class Pipeline:
+class Pipeline(Repair):
     """dvc.yaml: without it DVC knows no stage."""
 
     name, lost = PIPELINE, "every dvc command refuses"
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         fault = self._fault()
@@ -193,11 +184,8 @@ class DvcConfig(Pipeline):
         return _fault_of_settings(self._case.root / self.name)
 
 
-class Merged:
+class Merged(Repair):
     """What a run writes, with the markers of a merge."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         return [
@@ -205,9 +193,6 @@ class Merged:
             for name in (EVENTS.as_posix(), BEST_SKILL.as_posix())
             if conflict_in(_bytes(self._case.place.workspace / name) or b"")
         ]
-
-    def fix(self) -> list[str]:
-        return []
 
     def _remedy(self, name: str) -> str:
         """Return how to have a whole file again: while git merges it, from one side."""

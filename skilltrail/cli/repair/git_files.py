@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from skilltrail.cli.repair.case import Case, Finding
+from skilltrail.cli.repair.case import Case, Finding, Repair
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.files import write_atomic
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
@@ -25,11 +25,11 @@ _MADE_AGAIN = (RUNS, EVALUATIONS, VERSIONS)
 _HEADS = "refs/heads/"
 
 
-class GitFiles:
+class GitFiles(Repair):
     """What git itself must read before anything else works."""
 
     def __init__(self, case: Case) -> None:
-        self._case = case
+        super().__init__(case)
         above = (case.root, *case.root.parents)
         found = (path for one in above if (path := one / ".git").is_dir())
         self._folder = next(found, None)  # none in a linked work tree

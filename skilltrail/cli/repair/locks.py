@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from skilltrail.cli.repair.at_work import git_at_work
-from skilltrail.cli.repair.case import Case, Finding
+from skilltrail.cli.repair.case import Finding, Repair
 from skilltrail.cli.repair.rwlock import RWLOCKS, read_lock
 from skilltrail.history.log.words import count
 
@@ -24,11 +24,8 @@ _DRAFT = re.compile(r"\.[\w-]{22}\.tmp\Z", re.ASCII)  # as DVC names them
 REMEDY = "skilltrail doctor --fix"
 
 
-class GitLocks:
+class GitLocks(Repair):
     """Lock files of git that nobody holds: git refuses to work."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         names = ", ".join(path.name for path in self._stale())
@@ -52,11 +49,8 @@ class GitLocks:
             yield from (path for path in there if path.exists())
 
 
-class DvcLocks:
+class DvcLocks(Repair):
     """DVC's locks and its note on the experiment that runs here."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         notes = (self._case.root / RUNNING).glob("*.run")
@@ -86,11 +80,8 @@ class DvcLocks:
             git.here("rm", "--cached", "--quiet", "--force", "--", ARGUMENTS)
 
 
-class Drafts:
+class Drafts(Repair):
     """Files that DVC was copying from its cache, under a name of their own."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         number = len(self._left())
@@ -110,11 +101,8 @@ class Drafts:
         return [self._case.root / name for name in names if _DRAFT.match(Path(name).name)]
 
 
-class DeadWorkspaces:
+class DeadWorkspaces(Repair):
     """Workspaces of `dvc exp run --temp` and of the queue whose experiment is gone."""
-
-    def __init__(self, case: Case) -> None:
-        self._case = case
 
     def findings(self) -> list[Finding]:
         number = len(self._dead())

@@ -125,7 +125,26 @@ def follow(last: Event | None, type: str, data: Mapping[str, Any]) -> Event:
     return make_event(type, data, seq=last.seq + 1, prev=last.id)
 
 
-class EventLog:
+class Following:
+    """A history in which each event follows the one before; the first one, `after`."""
+
+    def __init__(self, after: Event | None = None) -> None:
+        self._after = after
+        self.events: list[Event] = []
+
+    @property
+    def next_seq(self) -> int:
+        """Sequence number of the event that `append` will make next."""
+        last = self.last
+        return 1 if last is None else last.seq + 1
+
+    @property
+    def last(self) -> Event | None:
+        """The event that the next one follows."""
+        return self.events[-1] if self.events else self._after
+
+
+class EventLog(Following):
     """The writer of one log. `flush` makes what was appended durable.
 
     Use it as a context manager, or call `close`. Only one writer may have a log open: the run's
@@ -133,9 +152,8 @@ class EventLog:
     """
 
     def __init__(self, path: Path, events: list[Event], after: Event | None = None) -> None:
-        self.path = path
-        self.events = events
-        self._after = after
+        super().__init__(after)
+        self.path, self.events = path, events
         with writing(path):
             self._file = path.open("ab", buffering=0)
             self._size = self._file.tell()
@@ -162,15 +180,6 @@ class EventLog:
             if on_repair is not None:
                 on_repair(repair)
         return EventLog(path, events, after)
-
-    @property
-    def last(self) -> Event | None:
-        """The event that the next one follows."""
-        return self.events[-1] if self.events else self._after
-
-    @property
-    def next_seq(self) -> int:
-        return 1 if self.last is None else self.last.seq + 1
 
     def append(self, type: str, data: Mapping[str, Any]) -> Event:
         """Add the next event and return it.

@@ -20,7 +20,7 @@ from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.files import write_atomic, writing
 from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import EventLog, Repair, follow
+from skilltrail.history.log.log import EventLog, Following, Repair, follow
 
 
 class ProjectionError(SkilltrailError):
@@ -39,24 +39,6 @@ class Projection(Protocol):
 
     def close(self, events: Sequence[Event]) -> None:
         """Catch up for good: nothing more is told. Raises as `flush`."""
-
-
-class Following:
-    """A history in which each event follows the one before; the first one, `after`."""
-
-    def __init__(self, after: Event | None = None) -> None:
-        self._after = after
-        self.events: list[Event] = []
-
-    @property
-    def next_seq(self) -> int:
-        """Sequence number of the event that `append` will make next."""
-        last = self._last
-        return 1 if last is None else last.seq + 1
-
-    @property
-    def _last(self) -> Event | None:
-        return self.events[-1] if self.events else self._after
 
 
 class Recorder(Following):
@@ -109,7 +91,7 @@ class Recorder(Following):
         Raises:
             FaultError: the data break the schema of `type`; nothing is written.
         """
-        event = follow(self._last, type, data)
+        event = follow(self.last, type, data)
         if self.deriving:
             existing = self._existing[len(self.events)]
             if existing.line == event.line:

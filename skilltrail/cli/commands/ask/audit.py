@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Annotated
@@ -89,6 +89,12 @@ def _audits(
     return [audit_version(story, story.version(wanted).number, facts)]
 
 
+def audits_of(story: RunLog, numbers: Iterable[int]) -> list[Audit]:
+    """Return the audits of some versions, with the evidence that is here."""
+    with evidence() as facts:
+        return [audit_version(story, number, facts) for number in numbers]
+
+
 @contextmanager
 def evidence() -> Iterator[Evidence]:
     """Open the store and the train split for reading; without them the log has to do."""
@@ -165,10 +171,8 @@ def bisect(
     found: list[Found] = []
     asyncio.run(until_stopped(_bisect(story, item, good, bad, found)))
     (result,) = found
-    answer = None
-    if result.version is not None:
-        with evidence() as facts:
-            answer = audit_version(story, result.version, facts)
+    asked = [] if result.version is None else [result.version]
+    answer = next(iter(audits_of(story, asked)), None)
     if as_json:
         emit_json(asdict(result) | {"audit": answer})
         return

@@ -244,21 +244,15 @@ def _page(
 
 
 def _audits(training: Sequence[Event]) -> str:
-    from skilltrail.cli.commands.ask.audit import evidence
-    from skilltrail.history.ask.audit import audit_version
+    from skilltrail.cli.commands.ask.audit import audits_of
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.log.run_log import RunLog
 
     story = RunLog(training)
-    with evidence() as facts:
-        parts = [
-            audit_markdown(audit_version(story, version.number, facts))
-            for version in story.versions
-            if version.number
-        ]
-    if not parts:
+    audits = audits_of(story, [version.number for version in story.versions if version.number])
+    if not audits:
         raise UsageError("--audit", "no change was accepted", "Train longer, or see the log")
-    return "# Why each change was made\n\n" + "\n".join(parts)
+    return "# Why each change was made\n\n" + "\n".join(map(audit_markdown, audits))
 
 
 def _write(path: Path, text: str) -> None:
