@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import edits_made
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.optimizers.screen import repetition
@@ -49,9 +49,7 @@ async def _merge(
     run: Run, view: StepView, patches: Sequence[Patch], level: int, group: str
 ) -> Patch:
     """Merge one group of patches and record it."""
-    answer = await run.optimizer.merge(view, patches)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    answer = heard(run, await run.optimizer.merge(view, patches), **view.where)
     seq = run.history.next_seq
     fresh, reason = without_repetition(answer.value, view.skill, answer.reason)
     edits = tuple(replace(edit, id=f"{seq}.{n}") for n, edit in enumerate(fresh))
@@ -59,8 +57,7 @@ async def _merge(
     kept = {parent for edit in edits for parent in edit.parents}
     run.tell(
         types.PatchMerged(
-            epoch=view.epoch,
-            step=view.step,
+            **view.where,
             patch=f"p{seq}",
             level=level,
             group=group,

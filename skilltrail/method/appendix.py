@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import edits_made
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.skill.document import region_text
@@ -35,9 +35,7 @@ async def appendix_edit(run: Run, view: StepView, patches: Sequence[Patch]) -> E
     rule: str | None = "notes/1"
     reason, reply = f"{len(notes) - len(kept)} new notes", None
     if settings.consolidate_over and len(notes) > settings.consolidate_over:
-        answer = await run.optimizer.consolidate(view, notes)
-        for rejected in answer.rejected:
-            reject_reply(run, rejected, epoch=view.epoch, step=view.step)
+        answer = heard(run, await run.optimizer.consolidate(view, notes), **view.where)
         if answer.value is not None:
             notes = list(answer.value)
             rule, reason, reply = answer.rule, answer.reason, answer.reply
@@ -53,8 +51,7 @@ async def appendix_edit(run: Run, view: StepView, patches: Sequence[Patch]) -> E
     )
     run.tell(
         types.AppendixProposed(
-            epoch=view.epoch,
-            step=view.step,
+            **view.where,
             patch=f"p{seq}",
             edits=edits_made([edit]),
             reason=reason,

@@ -13,7 +13,7 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.method.update import record_candidate, with_params
 from skilltrail.optimizers.protocol import EpochView, StepRecord
@@ -26,9 +26,7 @@ SOURCE = "compaction"
 
 async def compact(run: Run, state: State, view: EpochView) -> State:
     """Ask for a shorter document and judge it; return the state after the verdict."""
-    answer = await run.optimizer.compact(view)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch)
+    answer = heard(run, await run.optimizer.compact(view), epoch=view.epoch)
     if answer.value is None:
         return state
     step = state.history[-1].step

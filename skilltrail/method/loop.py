@@ -143,10 +143,8 @@ async def roll_out(run: Run, state: State, step: Step) -> tuple[State, tuple[Obs
     batch = Batch(
         rule="seeded/1", size=run.params.batch_size, accumulation=run.params.accumulation
     )
-    where = {"epoch": step.epoch, "step": step.step}
-    run.tell(scored(rollouts, state.skill, Purpose.TRAIN, batch=batch, **where))
-    observed = [run.observe(rollout, state.digest) for rollout in rollouts]
-    seen = tuple(one for one in observed if one is not None)
+    run.tell(scored(rollouts, state.skill, Purpose.TRAIN, batch=batch, **step.where))
+    seen = run.observed(rollouts, state.digest)
     return run.follow(state).with_seen(seen), seen
 
 
@@ -167,8 +165,7 @@ def decide_budget(run: Run, step: Step) -> int | None:
         read |= {"rounding": params.lr_rounding} if params.lr_rounding != "up" else {}
     budget = edit_budget(step.step, schedule=schedule, **{"lr": None} | read)
     data: dict[str, Any] = {
-        "epoch": step.epoch,
-        "step": step.step,
+        **step.where,
         "budget": budget,
         "schedule": schedule,
         "rule": f"{schedule}/1",
@@ -189,8 +186,7 @@ def first_record(
     """Return the record of a step after reflection on what was `seen`."""
     scores = [one.score.hard for one in seen if one.score.hard is not None]
     return StepRecord(
-        epoch=step.epoch,
-        step=step.step,
+        **step.where,
         runs=len(scores),
         failed=sum(score < success_threshold for score in scores),
         failure_types=Counter(type for p in patches for type in p.failure_types.values()),

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from skilltrail.core.canon import text_digest
 from skilltrail.history.log import types
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import EpochView
 
 
 async def write_meta_skill(run: Run, state: State, view: EpochView) -> State:
     """Ask for the memory, record it, and return the state that carries it."""
-    answer = await run.optimizer.meta_skill(view)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch)
+    answer = heard(run, await run.optimizer.meta_skill(view), epoch=view.epoch)
     if answer.value is None:
         return state
     run.tell(

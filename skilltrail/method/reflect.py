@@ -11,17 +11,14 @@ from msgspec import convert
 
 from skilltrail.history.log import types
 from skilltrail.method.run import Run
-from skilltrail.optimizers.protocol import RejectedReply, StepView
+from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Patch
 
 
 async def reflect(run: Run, view: StepView) -> list[Patch]:
     """Return the recorded patches of this step; edits and patches carry their ids."""
-    answer = await run.optimizer.reflect(view)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch, step=view.step)
-    where = {"epoch": view.epoch, "step": view.step}
-    return [record_patch(run, patch, **where) for patch in answer.value]
+    answer = heard(run, await run.optimizer.reflect(view), **view.where)
+    return [record_patch(run, patch, **view.where) for patch in answer.value]
 
 
 def record_patch(run: Run, patch: Patch, **where: int) -> Patch:
@@ -50,14 +47,16 @@ def record_patch(run: Run, patch: Patch, **where: int) -> Patch:
     return patch
 
 
-def reject_reply(run: Run, rejected: RejectedReply, **where: int) -> None:
-    """Record an optimizer reply that could not be used; `where` is epoch and step."""
-    run.tell(
-        types.ReplyRejected(
-            **where,
-            stage=rejected.stage,
-            reply=rejected.reply,
-            message=rejected.message,
-            then=rejected.then,
+def heard(run: Run, answer: Answer, **where: int) -> Answer:
+    """Record an answer's replies that could not be used; `where` is epoch and step."""
+    for rejected in answer.rejected:
+        run.tell(
+            types.ReplyRejected(
+                **where,
+                stage=rejected.stage,
+                reply=rejected.reply,
+                message=rejected.message,
+                then=rejected.then,
+            )
         )
-    )
+    return answer

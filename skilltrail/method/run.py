@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Protocol
@@ -110,6 +110,11 @@ class Run:
             outcome=self.rollouts.env.outcome(rollout.item, rollout.trajectory),
         )
 
+    def observed(self, rollouts: Iterable[Rollout], skill: str) -> tuple[Observation, ...]:
+        """Return what the optimizer may see of train rollouts; those that miss are left out."""
+        seen = (self.observe(rollout, skill) for rollout in rollouts)
+        return tuple(one for one in seen if one is not None)
+
     def _said_of(self, rollout: Rollout, trajectory: Trajectory) -> str | None:
         """Return what environment, judge and people say of a train rollout to analysts."""
         item = rollout.item
@@ -196,8 +201,7 @@ def view_of(
 ) -> StepView:
     """Return what the optimizer may know at this step."""
     return StepView(
-        epoch=step.epoch,
-        step=step.step,
+        **step.where,
         seed=run.params.seed,
         skill=state.skill,
         budget=budget,

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from skilltrail.core.order import seeded_order
 
@@ -22,6 +23,11 @@ class Step:
     epoch: int
     step: int
     batches: tuple[tuple[str, ...], ...]
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Epoch and step, as the step's events name them."""
+        return {"epoch": self.epoch, "step": self.step}
 
     @property
     def items(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import LeftOut
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit, Patch
@@ -28,16 +28,13 @@ async def select_edits(run: Run, view: StepView, merged: Patch) -> list[Edit]:
     elif budget == 0:
         answer = Answer([], "the budget is 0", "all/1")
     else:
-        answer = await run.optimizer.rank(view, edits)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+        answer = heard(run, await run.optimizer.rank(view, edits), **view.where)
     order = answer.value
     selected = [edits[index] for index in (order if budget is None else order[:budget])]
     chosen = {edit.id for edit in selected}
     run.tell(
         types.EditsSelected(
-            epoch=view.epoch,
-            step=view.step,
+            **view.where,
             patch=merged.id,
             budget=budget,
             selected=tuple(edit.id for edit in selected),
@@ -60,9 +57,7 @@ async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
     An answer that cannot be used leaves the scheduled budget, or no edit where there is none
     (`lr_bound: none`), and the event says so.
     """
-    answer = await run.optimizer.choose_budget(view, merged.edits)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch, step=view.step)
+    answer = heard(run, await run.optimizer.choose_budget(view, merged.edits), **view.where)
     bound = len(merged.edits) if view.budget is None else view.budget
     most = min(bound, len(merged.edits))
     otherwise = 0 if view.budget is None else most
@@ -70,8 +65,7 @@ async def choose_budget(run: Run, view: StepView, merged: Patch) -> StepView:
     scheduled = answer.value is None or answer.rule == SCHEDULED
     run.tell(
         types.BudgetDecided(
-            epoch=view.epoch,
-            step=view.step,
+            **view.where,
             budget=budget,
             schedule="autonomous",
             rule=SCHEDULED if scheduled else "autonomous/1",

@@ -13,7 +13,7 @@ from functools import partial
 from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.method.update import next_one, record_candidate
 from skilltrail.optimizers.protocol import EpochView, StepRecord
@@ -26,9 +26,7 @@ REGION = SOURCE = "slow_update"
 
 async def slow_update(run: Run, state: State, view: EpochView) -> State:
     """Ask for guidance and judge it; return the state after the verdict."""
-    answer = await run.optimizer.slow_update(view)
-    for reply in answer.rejected:
-        reject_reply(run, reply, epoch=view.epoch)
+    answer = heard(run, await run.optimizer.slow_update(view), epoch=view.epoch)
     if answer.value is None or answer.value == view.guidance:
         return state
     step = state.history[-1].step

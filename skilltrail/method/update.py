@@ -22,7 +22,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.tokens import count_tokens
 from skilltrail.history.ask.blame import packed
 from skilltrail.history.log import types
-from skilltrail.method.reflect import reject_reply
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.optimizers.protocol import StepView
 from skilltrail.sandbox.choose import open_sandbox
@@ -91,9 +91,7 @@ async def make_candidate(
         one = edits[0]
         build = partial(rewrite, state.skill, one.content, one.id, references=makes)
     elif mode == "rewrite_from_suggestions" and edits:
-        answer = await run.optimizer.rewrite(view, edits)
-        for rejected in answer.rejected:
-            reject_reply(run, rejected, epoch=view.epoch, step=view.step)
+        answer = heard(run, await run.optimizer.rewrite(view, edits), **view.where)
         reply = answer.reply
         if answer.value is not None:
             # The text first stands in the event that follows, so that event names the edit.
@@ -109,8 +107,7 @@ async def make_candidate(
         run,
         state,
         candidate,
-        epoch=view.epoch,
-        step=view.step,
+        **view.where,
         patch=_patch_id(merged, notes),
         mode=mode,
         rule=rule,

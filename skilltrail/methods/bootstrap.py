@@ -137,8 +137,7 @@ class Sets:
                     break
         run.rollouts.require(rolled)
         if rolled:
-            where = {"epoch": step.epoch, "step": step.step}
-            run.tell(scored(rolled, teacher.text, Purpose.DEMONSTRATIONS, **where))
+            run.tell(scored(rolled, teacher.text, Purpose.DEMONSTRATIONS, **step.where))
         return rolled, shown
 
 

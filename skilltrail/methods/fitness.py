@@ -55,10 +55,9 @@ async def measure(
     run: Run, state: State, items: Sequence[Item], text: str, step: Step | None = None
 ) -> tuple[State, Scored]:
     """Roll out a document on the sample and record what it scored; None = before any step."""
-    where = {} if step is None else {"epoch": step.epoch, "step": step.step}
+    where = {} if step is None else step.where
     rollouts, fitness = await roll_out_sample(run, items, text, **where)
-    observed = [run.observe(rollout, text_digest(text)) for rollout in rollouts]
-    seen = tuple(one for one in observed if one is not None)
+    seen = run.observed(rollouts, text_digest(text))
     return run.follow(state).with_seen(seen), Scored(text, fitness, seen)
 
 

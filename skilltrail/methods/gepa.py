@@ -187,8 +187,7 @@ async def keep(
     if record.verdict != "accepted":
         return end_step(run, state, record, "")
     rollouts = await run.rollouts.all(run.selection, text, run.params.gate.repeats)
-    where = {"epoch": step.epoch, "step": step.step}
-    run.tell(scored(rollouts, text, Purpose.SELECTION, **where))
+    run.tell(scored(rollouts, text, Purpose.SELECTION, **step.where))
     state = run.follow(state)
     record_version(run, state, tried.built, gate)
     return end_step(run, run.follow(state), record, "")

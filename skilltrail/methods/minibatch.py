@@ -29,10 +29,8 @@ async def roll_out(
     """Roll out the step's minibatch with a document; return what may be reflected on too."""
     rollouts = await run.rollouts.all(run.train_items(step.items), skill)
     batch = Batch(rule="in_turn/1", size=size, accumulation=1)
-    where = {"epoch": step.epoch, "step": step.step}
-    run.tell(scored(rollouts, skill, Purpose.TRAIN, batch=batch, **where))
-    observed = [run.observe(rollout, text_digest(skill)) for rollout in rollouts]
-    seen = tuple(one for one in observed if one is not None)
+    run.tell(scored(rollouts, skill, Purpose.TRAIN, batch=batch, **step.where))
+    seen = run.observed(rollouts, text_digest(skill))
     return run.follow(state).with_seen(seen), rollouts, seen
 
 
@@ -46,8 +44,7 @@ async def judge_minibatch(
     """
     text = tried.built.candidate.text
     after = await run.rollouts.all([rollout.item for rollout in before], text)
-    where: dict[str, Any] = {"epoch": step.epoch, "step": step.step}
-    run.tell(scored(after, text, Purpose.MINIBATCH, **where))
+    run.tell(scored(after, text, Purpose.MINIBATCH, **step.where))
     rule = run.gate_rule
     pairs = {
         old.item.id: (rule.value(old.score), rule.value(new.score))
@@ -56,7 +53,7 @@ async def judge_minibatch(
     found = verdict_of(pairs)
     event = run.tell(
         types.GateJudged(
-            **where,
+            **step.where,
             source=Source.STEP,
             split="train",
             rule=TAG,

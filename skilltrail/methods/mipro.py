@@ -29,6 +29,7 @@ from fractions import Fraction
 
 from skilltrail.core.canon import text_digest
 from skilltrail.method.loop import end_step, first_record
+from skilltrail.method.reflect import heard
 from skilltrail.method.rollout import Rollout
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
@@ -40,7 +41,6 @@ from skilltrail.methods.steps import (
     Tried,
     build,
     choose_parents,
-    heard,
     instruct,
     judge,
     question,
@@ -99,7 +99,7 @@ async def mipro(
 
 async def demonstrations(
     run: Run, state: State, draws: Draws
-) -> AsyncGenerator[tuple[State, Patch, list[Observation]], None]:
+) -> AsyncGenerator[tuple[State, Patch, tuple[Observation, ...]], None]:
     """Yield each set as a recorded patch, with the runs that the teacher made for it.
 
     The first is labels only, the second in the split's own order, others are shuffled.
@@ -118,9 +118,8 @@ async def demonstrations(
         tried = await build(run, state, step, run.seed_skill, patch)
         if teacher is None:
             teacher = Teacher.of(tried, patch)
-        told = [run.observe(rollout, text_digest(teacher.text)) for rollout in rolled]
         state = end_step(run, state, tried.record, KEPT)
-        yield state, tried.patch, [one for one in told if one is not None]
+        yield state, tried.patch, run.observed(rolled, text_digest(teacher.text))
 
 
 async def describe(run: Run, state: State, step: Step, seen: Sequence[Observation]) -> str:
@@ -129,7 +128,9 @@ async def describe(run: Run, state: State, step: Step, seen: Sequence[Observatio
         return ""
     some = list({one.item.id: one for one in seen}.values())[:SHOWN]
     brief = Brief("describe_data", wants="text")
-    answer = heard(run, step, await question(run, state, step, run.seed_skill, brief, some))
+    answer = heard(
+        run, await question(run, state, step, run.seed_skill, brief, some), **step.where
+    )
     told = "" if answer.value is None else str(answer.value)
     instruct(run, step, "describe", told, answer.reply)
     return told
@@ -152,7 +153,7 @@ async def propose(
         "examples": "" if shown is None else "\n\n".join(e.content for e in shown.edits),
     }
     brief = Brief("propose_document", task=tip, texts=texts, sample=step.step)
-    answer = heard(run, step, await question(run, state, step, run.seed_skill, brief))
+    answer = heard(run, await question(run, state, step, run.seed_skill, brief), **step.where)
     if answer.value is None:
         return end_step(run, state, first_record(step, []), answer.reason), None
     tried = await whole(run, state, step, run.seed_skill, answer)
@@ -228,7 +229,7 @@ async def measure(
         return state, Fraction(0)
     step, by_id = pair.step, {item.id: item for item in run.selection}
     ids = drawn(draws, list(by_id), size, step.step)
-    where: dict[str, int | str] = {"epoch": step.epoch, "step": step.step, "split": "selection"}
+    where = step.where | {"split": "selection"}
     _, score = await roll_out_sample(run, [by_id[id] for id in ids], pair.text, **where)
     return run.follow(state), score
 

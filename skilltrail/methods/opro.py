@@ -23,12 +23,13 @@ from dataclasses import dataclass
 
 from skilltrail.core.item import Item
 from skilltrail.method.loop import end_step, first_record
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import Scored, measure, sample, try_out
 from skilltrail.methods.minibatch import consumed
-from skilltrail.methods.steps import choose_parents, heard, question, whole
+from skilltrail.methods.steps import choose_parents, question, whole
 from skilltrail.optimizers.protocol import Answer, Brief, Observation
 
 RANKED = "ranked/1"
@@ -106,7 +107,7 @@ async def propose(
     best, pool = asked.best, [one.member() for one in asked.ranked]
     said = f"the best of {len(pool)} that were shown"
     choose_parents(run, step, [best.member()], RANKED, said, pool, **consumed(run.gate_rule))
-    heard(run, step, answer)
+    heard(run, answer, **step.where)
     if answer.value is None:
         return end_step(run, state, first_record(step, []), answer.reason), None
     tried = await whole(run, state, step, best.text, answer, asked.shown)

@@ -34,13 +34,14 @@ from difflib import SequenceMatcher
 
 from skilltrail.core.item import Item
 from skilltrail.method.loop import end_step, first_record
+from skilltrail.method.reflect import heard
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.breeding_words import HYPER, INSTRUCTIONS, TASKS, THOUGHTS
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import Scored, measure, sample, try_out
 from skilltrail.methods.minibatch import consumed
-from skilltrail.methods.steps import choose_parents, heard, instruct, question, whole
+from skilltrail.methods.steps import choose_parents, instruct, question, whole
 from skilltrail.optimizers.protocol import Brief, Observation
 from skilltrail.skill.alignment import comparable
 
@@ -177,7 +178,7 @@ async def instructed(
     name = "thought" if operator == "hyper_zero" else "instruction"
     brief = Brief("breed_instruction", "text", HYPER[operator], {name: material})
     answer = await question(world.run, state, step, parent.document.text, brief)
-    heard(world.run, step, answer)
+    heard(world.run, answer, **step.where)
     if answer.value is None:
         instruct(world.run, step, operator, parent.instruction)
         return parent.instruction
@@ -225,7 +226,7 @@ async def born(
 ) -> tuple[State, Scored | None]:
     """Ask for a document, record it and measure it; None where it cannot be used."""
     answer = await question(world.run, state, step, parent.text, brief, seen)
-    heard(world.run, step, answer)
+    heard(world.run, answer, **step.where)
     if answer.value is None:
         return end_step(world.run, state, first_record(step, []), answer.reason), None
     tried = await whole(world.run, state, step, parent.text, answer, seen)

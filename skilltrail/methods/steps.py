@@ -20,7 +20,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.history.log import types
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
-from skilltrail.method.reflect import record_patch, reject_reply
+from skilltrail.method.reflect import record_patch
 from skilltrail.method.run import Run, State, view_of
 from skilltrail.method.schedule import Step
 from skilltrail.method.update import Build, Built, record_candidate, with_params, with_scripts
@@ -32,7 +32,7 @@ from skilltrail.skill.rewrite import TAG as REWRITE
 from skilltrail.skill.rewrite import rewrite
 
 DRAWN = "drawn/1"
-WHOLE = {"rule": REWRITE, "mode": "document"}
+WHOLE: dict[str, Any] = {"rule": REWRITE, "mode": "document"}
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ def choose_parents(
     run.tell(
         convert(
             {
-                "epoch": step.epoch,
-                "step": step.step,
+                **step.where,
                 "parents": [one.to_json() for one in parents],
                 **({"pool": [one.to_json() for one in pool]} if pool else {}),
                 **consumed,
@@ -94,7 +93,7 @@ class Tried:
 
 async def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
     """Record a patch and the candidate that all of it makes of `parent`."""
-    patch = record_patch(run, patch, epoch=step.epoch, step=step.step)
+    patch = record_patch(run, patch, **step.where)
     return await select_all(run, state, step, parent, patch, [patch])
 
 
@@ -105,7 +104,7 @@ async def select_all(
     record_selection(run, step, patch)
     makes = run.params.skill.makes_references
     make: Build = partial(apply_edits, parent, patch.edits, references=makes)
-    told = {"rule": APPLY}
+    told: dict[str, Any] = {"rule": APPLY}
     if patch.edits and patch.edits[0].op == "rewrite":
         one = patch.edits[0]
         make = partial(rewrite, parent, one.content, one.id, references=makes)
@@ -116,8 +115,7 @@ async def select_all(
         run,
         state,
         candidate,
-        epoch=step.epoch,
-        step=step.step,
+        **step.where,
         **told,
         patch=patch.id,
         more=decided | tested,
@@ -136,8 +134,7 @@ def instruct(run: Run, step: Step, operator: str, text: str, reply: str | None =
             text=text,
             rule=rule,
             reply=reply,
-            epoch=step.epoch,
-            step=step.step,
+            **step.where,
         )
     )
 
@@ -146,8 +143,7 @@ def record_selection(run: Run, step: Step, patch: Patch) -> None:
     """Record that a patch is tried as a whole."""
     run.tell(
         types.EditsSelected(
-            epoch=step.epoch,
-            step=step.step,
+            **step.where,
             patch=patch.id,
             budget=None,
             selected=tuple(edit.id for edit in patch.edits),
@@ -178,13 +174,6 @@ async def question(
     """Put a question about the document `text`; nothing is recorded yet."""
     view = replace(view_of(run, state, step, None, tuple(seen)), skill=text)
     return await run.optimizer.compose(view, brief)
-
-
-def heard(run: Run, step: Step, answer: Answer) -> Answer:
-    """Record what of an answer had to be thrown away."""
-    for rejected in answer.rejected:
-        reject_reply(run, rejected, epoch=step.epoch, step=step.step)
-    return answer
 
 
 async def whole(

@@ -29,12 +29,12 @@ from skilltrail.history.log import types
 from skilltrail.history.log.types.parts import edits_made
 from skilltrail.method.evaluate_candidate import evaluate_candidate
 from skilltrail.method.loop import end_step, first_record, with_candidate
-from skilltrail.method.reflect import record_patch
+from skilltrail.method.reflect import heard, record_patch
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step, plan_epoch
 from skilltrail.method.update import Build, Built, record_candidate, with_params
 from skilltrail.methods.minibatch import roll_out
-from skilltrail.methods.steps import Member, choose_parents, heard, question, record_selection
+from skilltrail.methods.steps import Member, choose_parents, question, record_selection
 from skilltrail.optimizers.protocol import Answer, Brief, Observation
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit, Patch
@@ -89,10 +89,10 @@ async def backward(
     asked = (question(run, state, step, state.skill, brief, [one]) for one in seen)
     patches = []
     for one, answer in zip(seen, await asyncio.gather(*asked), strict=True):
-        heard(run, step, answer)
+        heard(run, answer, **step.where)
         if answer.value is not None:
             patch = gradient(one, answer)
-            patches.append(record_patch(run, patch, epoch=step.epoch, step=step.step))
+            patches.append(record_patch(run, patch, **step.where))
     return patches
 
 
@@ -113,8 +113,7 @@ def summed(run: Run, step: Step, patches: Sequence[Patch]) -> Patch:
     total = Patch("failure", (), edits, id=f"p{seq}")
     run.tell(
         types.PatchMerged(
-            epoch=step.epoch,
-            step=step.step,
+            **step.where,
             patch=total.id,
             level=1,
             group="final",
@@ -138,7 +137,7 @@ async def rewritten(
     kept = list(memory[-window:]) if window else []
     earlier = {f"feedback of {len(kept) - at} steps ago": t for at, t in enumerate(kept)}
     brief = Brief("gradient_step", texts={**earlier, "feedback on this batch": told})
-    answer = heard(run, step, await question(run, state, step, state.skill, brief))
+    answer = heard(run, await question(run, state, step, state.skill, brief), **step.where)
     own = f"{run.history.next_seq}.0"  # its text first stands in the candidate's event
     parent, text = state.skill, answer.value
     build: Build = partial(apply_edits, parent, ())
@@ -150,8 +149,7 @@ async def rewritten(
         run,
         state,
         candidate,
-        epoch=step.epoch,
-        step=step.step,
+        **step.where,
         patch=total.id,
         mode="rewrite_from_suggestions",
         rule=TAG,

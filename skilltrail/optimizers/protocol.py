@@ -105,6 +105,11 @@ class StepView:
     earlier: Mapping[str, Observation] = field(default_factory=dict)
     batches: tuple[tuple[str, ...], ...] = ()
 
+    @property
+    def where(self) -> dict[str, Any]:
+        """Epoch and step, as the step's events name them."""
+        return {"epoch": self.epoch, "step": self.step}
+
 
 @dataclass(frozen=True)
 class Pair:
