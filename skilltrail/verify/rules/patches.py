@@ -54,7 +54,9 @@ def check_evidence(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]
     """An analyst saw train items that were rolled out by then, and its edits rest on such."""
     said = event.read(PatchProposed)
     # Other methods show items with their right answers as well, which takes no rollout.
-    known = state.rolled_out.union(() if state.documents is None else state.ids("train"))
+    known = state.rolled_out
+    if state.documents is not None:
+        known = known.union(state.ids("train"))
     strangers = [item for item in said.items if item not in state.rolled_out]
     if strangers:
         yield Fault.of(event, "items", strangers[:3], "train items rolled out by then")

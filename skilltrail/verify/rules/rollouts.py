@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from skilltrail.core.canon import text_digest
@@ -151,13 +152,16 @@ def batch(said: types.RolloutsScored, chosen: Batch, state: RunState) -> list[st
     """Return the ids that a train event's step must hold; none when there is no such step."""
     if state.start is None or said.epoch is None:
         return []
-    plan = plan_epoch(
-        state.ids("train"),
-        seed=state.start.seed,
-        epoch=said.epoch,
-        batch_size=chosen.size,
-        accumulation=chosen.accumulation,
-    )
     # Where a method's other steps roll out no batch, batches are counted, not steps.
     wanted = state.batches + 1 if chosen.rule == "in_turn/1" else said.step
-    return [id for step in plan if step.step == wanted for id in step.items]
+    ids, seed = tuple(state.ids("train")), state.start.seed
+    return _plan(ids, seed, said.epoch, chosen.size, chosen.accumulation).get(wanted, [])
+
+
+@lru_cache(maxsize=2)  # each step of an epoch asks for it
+def _plan(
+    ids: Sequence[str], seed: int, epoch: int, size: int, accumulation: int
+) -> Mapping[int | None, list[str]]:
+    """Return the items of each step of an epoch."""
+    steps = plan_epoch(ids, seed=seed, epoch=epoch, batch_size=size, accumulation=accumulation)
+    return {step.step: list(step.items) for step in steps}
