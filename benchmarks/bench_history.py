@@ -40,7 +40,7 @@ from skilltrail.history.log.run_log import RunLog  # noqa: E402
 from skilltrail.verify.log import verify_log  # noqa: E402
 
 T = TypeVar("T")
-EVENTS_AN_EPOCH = 50  # six steps, at the least
+EVENTS_AN_EPOCH = 45  # six steps, at the least
 WANTED = {"append and commit": 500.0, "replay": 1.0, "verify": 10.0, "audit": 0.5, "blame": 0.5}
 
 
