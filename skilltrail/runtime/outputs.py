@@ -13,7 +13,9 @@ from skilltrail.core.errors import SkillError
 from skilltrail.core.layout import BEST_SKILL
 from skilltrail.core.score import Outcome
 from skilltrail.history.git.repository import Git
+from skilltrail.history.log.erasure import keys_of
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types import RolloutsScored
 from skilltrail.store.place import Place
 from skilltrail.store.protocol import gap_key
 
@@ -25,15 +27,9 @@ def facts_named(events: Iterable[Event], gaps: str = "") -> set[str]:
     """Return the keys of all facts that these events rest on; `gaps` is the run's name."""
     keys: set[str] = set()
     for event in events:
-        if event.type == "rollouts.scored":
-            for row in event.data["items"]:
-                missing = row["outcome"] == Outcome.MISSING.value
-                keys.add(gap_key(gaps, row["key"]) if missing else row["key"])
-                if "judgement" in row:
-                    keys.add(row["judgement"])
-        if event.data.get("reply") is not None:
-            keys.add(event.data["reply"])
-        keys |= {test["key"] for test in event.data.get("script_tests", ())}
+        rows = event.said.items if isinstance(event.said, RolloutsScored) else ()
+        gone = {row.key for row in rows if row.outcome is Outcome.MISSING}
+        keys |= {gap_key(gaps, key) if key in gone else key for key in keys_of(event)}
     return keys
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.eraser import MARKER, Eraser
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.evolve import rebuilt
 from skilltrail.history.log.log import follow
@@ -163,18 +164,18 @@ def _shift(before: Sequence[Event], after: Sequence[Event]) -> int:
 
 def keys_of(event: Event) -> set[str]:
     """Return the keys of the facts that an event rests on."""
-    found = {event.data["reply"]} if event.data.get("reply") is not None else set()
-    if event.type == "rollouts.scored":
-        for row in event.data["items"]:
-            found |= {row["key"], row.get("judgement", row["key"])}
-    found |= {test["key"] for test in event.data.get("script_tests", ())}
-    return found - {None}
+    said = event.said
+    found = {getattr(said, "reply", None)}
+    if isinstance(said, types.RolloutsScored):
+        found |= {key for row in said.items for key in (row.key, row.judgement)}
+    if isinstance(said, types.CandidateBuilt) and said.script_tests is not None:
+        found |= {test.key for test in said.script_tests}
+    return {key for key in found if key is not None}
 
 
 def items_of(event: Event) -> set[str]:
     """Return the ids of the items that an event lists with their contents' digests."""
-    if event.type == "run.started":
-        return {row["item"] for name in ("train", "selection") for row in event.data[name]}
-    if event.type == "test.opened":
-        return {row["item"] for row in event.data["items"]}
-    return set()
+    said = event.said
+    if isinstance(said, types.RunStarted):
+        return {row.item for row in (*said.train, *said.selection)}
+    return {row.item for row in said.items} if isinstance(said, types.TestOpened) else set()
