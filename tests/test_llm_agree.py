@@ -29,7 +29,7 @@ from skilltrail.envs.registry import environment_names
 from skilltrail.optimizers.failure_types import domain_of, failure_types_of
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.prompts import Templates
 from skilltrail.optimizers.llm.setting import Setting, size_of
 from skilltrail.optimizers.protocol import Pair
 from skilltrail.params.model_options import RoleOptions
@@ -126,8 +126,8 @@ def test_every_prompt_agrees_with_the_form_that_its_reply_must_have(env: str) ->
 
 
 def test_guidance_is_promised_no_worked_example_that_its_check_refuses() -> None:
-    values = dict.fromkeys(Prompts().values("slow_update"), "-")
-    text = Prompts().fill("slow_update", values).system
+    values = dict.fromkeys(Templates().values("slow_update"), "-")
+    text = Templates().fill("slow_update", values).system
     assert "No worked examples" in text
     assert "may quote" not in text
 

@@ -14,7 +14,7 @@ from llm_script import observation, optimizer_of, run, step_view
 from skilltrail.core.errors import UsageError
 from skilltrail.optimizers.failure_types import failure_types_of
 from skilltrail.optimizers.llm import prompts
-from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.prompts import Templates
 from skilltrail.skill.fence import clip, fence_for, fenced
 
 TEMPLATES = Path(prompts.__file__).with_name("templates")
@@ -27,9 +27,9 @@ WHOLE = [
 
 @pytest.mark.parametrize("name", WHOLE)
 def test_each_prompt_has_both_texts_an_example_and_no_hole(name: str) -> None:
-    prompt = Prompts().fill(name, dict.fromkeys(Prompts().values(name), "VALUE"))
+    prompt = Templates().fill(name, dict.fromkeys(Templates().values(name), "VALUE"))
     assert prompt.user
-    assert '{"reasoning"' in prompt.system or "example" in Prompts().values(name)
+    assert '{"reasoning"' in prompt.system or "example" in Templates().values(name)
     assert "exactly one JSON object" in prompt.system
     assert "{{" not in prompt.system + prompt.user
 
@@ -51,10 +51,10 @@ def test_every_analyst_merger_and_mode_has_its_own_prompt() -> None:
 
 
 def test_a_value_that_looks_like_a_placeholder_stays_as_it_is() -> None:
-    values = dict.fromkeys(Prompts().values("consolidate"), "-") | {
+    values = dict.fromkeys(Templates().values("consolidate"), "-") | {
         "notes": "{{skill}} {{> _data}} {0}"
     }
-    assert "{{skill}} {{> _data}} {0}" in Prompts().fill("consolidate", values).user
+    assert "{{skill}} {{> _data}} {0}" in Templates().fill("consolidate", values).user
 
 
 def test_an_environment_replaces_a_prompt_or_a_part_by_file_name(tmp_path: Path) -> None:
@@ -63,11 +63,11 @@ def test_an_environment_replaces_a_prompt_or_a_part_by_file_name(tmp_path: Path)
         write(place, path.read_text(encoding="utf-8"))
     write(tmp_path / "envs" / "mine" / "prompts" / "_document.md", "OURS\n")
     write(tmp_path / "envs" / "mine" / "prompts" / "rewrite.md", "Hi {{skil}}\n")
-    values = dict.fromkeys(Prompts().values("budget"), "-")
-    assert "OURS" in Prompts("mine", tmp_path).fill("budget", values).system
-    assert "OURS" not in Prompts("other", tmp_path).fill("budget", values).system
+    values = dict.fromkeys(Templates().values("budget"), "-")
+    assert "OURS" in Templates("mine", tmp_path).fill("budget", values).system
+    assert "OURS" not in Templates("other", tmp_path).fill("budget", values).system
     with pytest.raises(UsageError, match="unknown ones: skil"):
-        Prompts("mine", tmp_path).fill("rewrite", {})
+        Templates("mine", tmp_path).fill("rewrite", {})
 
 
 def write(path: Path, text: str) -> None:

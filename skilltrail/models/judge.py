@@ -17,12 +17,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from skilltrail.core.canon import text_digest, value_of
 from skilltrail.core.errors import UsageError
 from skilltrail.core.score import Score
-from skilltrail.models.client.facts import Facts
+from skilltrail.models.client.facts import CountReply, Facts
 from skilltrail.models.errors import ModelError, Unjudged
 from skilltrail.models.protocol import Decoding, Model, Reply, Request
 from skilltrail.skill.fence import fenced
@@ -52,12 +52,6 @@ class Case:
     task: str
     answer: str
     reference: str | None = None
-
-
-class CountReply(Protocol):
-    """Counts a reply of the judge, or a call without one (None)."""
-
-    def __call__(self, reply: Reply | None, *, reused: bool) -> None: ...
 
 
 @dataclass(frozen=True)

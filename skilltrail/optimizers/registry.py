@@ -6,9 +6,8 @@ from functools import partial
 
 from skilltrail.envs.protocol import Environment
 from skilltrail.models.client.budget import Account
-from skilltrail.models.client.facts import Facts
+from skilltrail.models.client.facts import CountReply, Facts
 from skilltrail.optimizers.failure_types import domain_of
-from skilltrail.optimizers.llm.ask import Counter
 from skilltrail.optimizers.llm.optimizer import Opener, open_llm, open_optimizer_model
 from skilltrail.optimizers.llm.options import CONTEXT_TOKENS, LlmOptions
 from skilltrail.optimizers.llm.setting import Setting
@@ -25,7 +24,7 @@ def open_optimizer(
     params: Params,
     env: Environment,
     facts: Facts,
-    count: Counter,
+    count: CountReply,
     account: Account | None = None,
     opener: Opener | None = None,
 ) -> Optimizer:

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from skilltrail.core.served import Served, in_words, served_by, told_apart
@@ -106,24 +107,23 @@ class Session:
             return None
         asked = self.params.judge
         rubric = read_rubric(self.place.workspace / asked.rubric)
-        count = self.count_judgement
+        count = partial(self.count_reply, role="judge")
         return Judge(self.judge_model, rubric, asked.threshold, self.store, count)
 
-    def count_reply(self, reply: Reply, *, reused: bool, role: str = "optimizer") -> None:
-        """Count one reply of the optimizer, or of another role but the target."""
+    def count_reply(
+        self, reply: Reply | None, *, reused: bool, role: str = "optimizer"
+    ) -> None:
+        """Count one reply of the optimizer, or of another role but the target; None = a failed
+        call."""
+        if reply is None:
+            self.meter.failed(role)
+            return
         self.saw(role, served_by({"reply": reply.to_json()}), reused=reused)
         if reused:
             self.meter.reused(role, reply.usage)
         else:
             price = price_of(role, getattr(self.params, role))
             self.meter.made(role, reply.usage, cost_usd(price, reply.usage))
-
-    def count_judgement(self, reply: Reply | None, *, reused: bool) -> None:
-        """Count one reply of the judge; None is a failed call."""
-        if reply is None:
-            self.meter.failed("judge")
-        else:
-            self.count_reply(reply, reused=reused, role="judge")
 
     def saw(self, role: str, served: Iterable[Served], *, reused: bool) -> None:
         """Note who gave a reply of `role`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
+from skilltrail.models.protocol import Reply
+
 
 class Kept(Protocol):
     """The value that stands under a key; `reused` when nobody paid for it now."""
@@ -23,3 +25,9 @@ class Facts(Protocol):
         self, kind: str, key: str, make: Callable[[], Awaitable[Mapping[str, Any]]]
     ) -> Kept:
         """Return the value under `key`; where absent, await `make()` and keep what it gives."""
+
+
+class CountReply(Protocol):
+    """Counts a reply, made now or recalled from the store, or a call without one (None)."""
+
+    def __call__(self, reply: Reply | None, *, reused: bool) -> None: ...

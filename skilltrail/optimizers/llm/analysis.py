@@ -20,7 +20,7 @@ from skilltrail.optimizers.llm.proposals import (
     sort_edits,
     sort_suggestions,
 )
-from skilltrail.optimizers.llm.question import Reading
+from skilltrail.optimizers.llm.question import Reading, reasoning_of
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.skill.document import neutralised, split_lines
 from skilltrail.skill.edit import Edit
@@ -77,7 +77,7 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     kept_edits = edits[: given.most_edits] if given.most_edits else edits
     told = tuple(given.ground.screen.procedures(kept_edits))
     cut = len(edits) - len(kept_edits)
-    draft = Draft(tuple(kept_edits), _text(found.get("reasoning")), types, notes, told, cut)
+    draft = Draft(tuple(kept_edits), reasoning_of(found), types, notes, told, cut)
     return Reading(draft, tuple(kept.faults), tuple(kept.dropped))
 
 
@@ -139,7 +139,3 @@ def _notes(given: Assignment, found: Mapping[str, Any], kept: ParsedEdits) -> tu
         else:
             kept.dropped.append(f"notes[{number}]: {problem}")
     return tuple(dict.fromkeys(notes))
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

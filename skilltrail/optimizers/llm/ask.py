@@ -13,14 +13,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.models.client.facts import Facts
+from skilltrail.models.client.facts import CountReply, Facts
 from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
-from skilltrail.optimizers.llm.prompts import Prompt, Prompts
+from skilltrail.optimizers.llm.prompts import Prompt, Templates
 from skilltrail.optimizers.llm.question import Asked, Question, Reading
 from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_aside
 from skilltrail.optimizers.llm.shown.room import CHARS_PER_TOKEN, reply_tokens, request_tokens
@@ -36,12 +36,6 @@ AGAIN = "asked once more, told what is wrong"
 LONGER = "asked once more with a larger output limit"
 
 T = TypeVar("T")
-
-
-class Counter(Protocol):
-    """Counts a call of the optimizer: made now, or recalled from the store."""
-
-    def __call__(self, reply: Reply, *, reused: bool) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -69,8 +63,8 @@ class Asker:
     model_of: Callable[[str], Model]
     facts: Facts
     options: LlmOptions
-    prompts: Prompts
-    count: Counter
+    prompts: Templates
+    count: CountReply
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # of bulk to be read
 
     def fill(self, name: str, values: Mapping[str, str]) -> Prompt:

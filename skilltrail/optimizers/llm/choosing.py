@@ -10,12 +10,13 @@ The model's answer counts only when it is exact: distinct whole numbers within r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
-from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
 from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
@@ -47,12 +48,9 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
             otherwise="ranked by support",
         )
     )
-    if asked.value is None:
-        reason = "no usable ranking from the model"
-        return Answer(by_support, reason, "support/1", asked.rejected, asked.reply)
-    order, reason = asked.value
-    rest = [index for index in by_support if index not in order]
-    return Answer([*order, *rest], asked.because(reason), None, asked.rejected, asked.reply)
+    found = asked.answer(by_support, "no usable ranking from the model", "support/1")
+    rest = [index for index in by_support if index not in found.value]
+    return replace(found, value=[*found.value, *rest])
 
 
 async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
@@ -80,12 +78,8 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
             otherwise=otherwise,
         )
     )
-    if asked.value is None:
-        reason = f"no usable number from the model: {otherwise}"
-        left = 0 if free else most
-        return Answer(left, reason, "scheduled/1", asked.rejected, asked.reply)
-    budget, reason = asked.value
-    return Answer(budget, asked.because(reason), None, asked.rejected, asked.reply)
+    why = f"no usable number from the model: {otherwise}"
+    return asked.answer(0 if free else most, why, "scheduled/1")
 
 
 def failed_items(view: StepView) -> frozenset[str]:
@@ -107,21 +101,16 @@ def _read_order(
         return Reading(None, ("repeated: order names a number twice",))
     if len(order) < chosen:
         return Reading(None, (f"too_few: order names {len(order)}, asked for {chosen}",))
-    return Reading((order, _reasoning(found)))
+    return Reading((order, reasoning_of(found)))
 
 
 def _read_budget(found: Mapping[str, Any], most: int) -> Reading[tuple[int, str]]:
     budget = found["budget"]
     if not _is_whole(budget) or not 0 <= budget <= most:
         return Reading(None, (f"out_of_range: budget is one whole number 0 to {most}",))
-    return Reading((budget, _reasoning(found)))
+    return Reading((budget, reasoning_of(found)))
 
 
 def _is_whole(value: object) -> bool:
     # 3.0 is an integer to JSON Schema and True is one to Python; neither is an answer.
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _reasoning(found: Mapping[str, Any]) -> str:
-    reasoning = found.get("reasoning")
-    return reasoning if isinstance(reasoning, str) else ""

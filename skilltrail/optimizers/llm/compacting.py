@@ -13,7 +13,7 @@ from typing import Any
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
-from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
 from skilltrail.optimizers.llm.shown.past import epoch_state
 from skilltrail.optimizers.protocol import Answer, EpochView
 from skilltrail.optimizers.screen import Screen
@@ -40,16 +40,11 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
             otherwise="the document stays as it is",
         )
     )
-    if asked.value is None:
-        reason = "no usable document"
-        return Answer(None, reason, "keep/1", asked.rejected, asked.reply)
-    text, reason = asked.value
-    return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
+    return asked.answer(None, "no usable document", "keep/1")
 
 
 def _read(found: Mapping[str, Any], ground: ProposalContext) -> Reading[Texts]:
-    text, said = found["document"], found.get("reasoning")
-    reasoning = said if isinstance(said, str) else ""
+    text, reasoning = found["document"], reasoning_of(found)
     if text is None:
         return Reading((None, reasoning))
     faults = document_faults(text, ground)

@@ -7,6 +7,7 @@ used (`keep/1`), and the method says what then.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from skilltrail.optimizers.llm.ask import Asker
@@ -48,10 +49,7 @@ async def compose(
         rejected += asked.rejected
         if not asked.too_long or not view.observations:
             break
-    if asked.value is None:
-        return Answer(None, f"no usable {brief.wants}", "keep/1", rejected, asked.reply)
-    text, reason = asked.value
-    return Answer(text, asked.because(reason), None, rejected, asked.reply)
+    return replace(asked, rejected=rejected).answer(None, f"no usable {brief.wants}", "keep/1")
 
 
 def _brief_values(asker: Asker, view: StepView, brief: Brief, shrink: int) -> dict[str, str]:

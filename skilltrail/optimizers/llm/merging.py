@@ -28,7 +28,7 @@ from skilltrail.optimizers.llm.proposals import (
     sort_edits,
     sort_suggestions,
 )
-from skilltrail.optimizers.llm.question import Question, Reading
+from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.reflecting import MODES, narrow_file
 from skilltrail.optimizers.llm.shown.past import sense_of, step_state
@@ -60,12 +60,8 @@ async def merge(
         edits, _ = joined(offered)
         return Answer(edits, "the patches do not touch each other", "disjoint/1")
     asked = await asker.ask(_question(asker, view, ground, patches, offered))
-    if asked.value is None:
-        edits, rule = joined(offered)
-        reason = "no usable merge from the model"
-        return Answer(edits, reason, rule, asked.rejected, asked.reply)
-    edits, reason = asked.value
-    return Answer(edits, asked.because(reason), None, asked.rejected, asked.reply)
+    edits, rule = joined(offered)
+    return asked.answer(edits, "no usable merge from the model", rule)
 
 
 def touching(groups: Sequence[Sequence[Edit]]) -> bool:
@@ -176,8 +172,6 @@ def _read(
     suffix: str, found: Mapping[str, Any], ground: ProposalContext, by_id: Mapping[str, Edit]
 ) -> Reading[tuple[list[Edit], str]]:
     kept = ParsedEdits()
-    reasoning = found.get("reasoning")
-    reason = reasoning if isinstance(reasoning, str) else ""
     edits: list[Edit] = []
     for name, part in _parts(suffix, found):
         parents = _parents(name, part, by_id, kept)
@@ -197,7 +191,7 @@ def _read(
         kept.dropped += [f"{name}{said[said.index(']') + 1 :]}" for said in one.dropped]
         edits += [_of_parents(edit, parents) for edit in one.edits]
     if edits:
-        return Reading((edits, reason), tuple(kept.faults), tuple(kept.dropped))
+        return Reading((edits, reasoning_of(found)), tuple(kept.faults), tuple(kept.dropped))
     what = "; ".join([*kept.faults, *kept.dropped])
     none = f"merge_dropped_all: {len(by_id)} proposals went in and no usable one came out"
     return Reading(None, (f"{none}: {what}" if what else none,))

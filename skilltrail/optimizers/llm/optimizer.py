@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from skilltrail.models.client.budget import Account
-from skilltrail.models.client.facts import Facts
+from skilltrail.models.client.facts import CountReply, Facts
 from skilltrail.models.protocol import Model, Reply
 from skilltrail.models.registry import open_model
 from skilltrail.optimizers.failure_types import failure_types_of
@@ -23,9 +23,9 @@ from skilltrail.optimizers.llm import (
     reflecting,
     writing,
 )
-from skilltrail.optimizers.llm.ask import Asker, Counter
+from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.options import LlmOptions, role_of_stage
-from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.prompts import Templates
 from skilltrail.optimizers.llm.proposals import ProposalContext
 from skilltrail.optimizers.protocol import Answer, Brief, EpochView, StepRecord, StepView
 from skilltrail.optimizers.screen import Screen
@@ -33,7 +33,7 @@ from skilltrail.params.model_options import STAGES, RoleOptions
 from skilltrail.skill.edit import Edit, Patch
 
 
-def uncounted(reply: Reply, *, reused: bool) -> None:
+def uncounted(reply: Reply | None, *, reused: bool) -> None:
     """Count nothing."""
 
 
@@ -55,11 +55,11 @@ class LlmOptimizer:
         facts: Facts,
         options: LlmOptions,
         env: str,
-        count: Counter = uncounted,
+        count: CountReply = uncounted,
     ) -> None:
         self._model_for = model_for
         self._types = failure_types_of(env)
-        self._asker = Asker(model_for, facts, options, Prompts(env), count)
+        self._asker = Asker(model_for, facts, options, Templates(env), count)
         self._agent = options.setting.domain.agent
 
     def _ground(self, view: StepView) -> ProposalContext:
@@ -128,7 +128,7 @@ def open_llm(
     options: LlmOptions,
     facts: Facts,
     env: str,
-    count: Counter = uncounted,
+    count: CountReply = uncounted,
     opener: Opener = open_optimizer_model,
 ) -> LlmOptimizer:
     """Return the prompted optimizer whose models `role` describes.

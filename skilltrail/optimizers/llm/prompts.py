@@ -38,7 +38,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Prompts:
+class Templates:
     """The prompts of one environment.
 
     Attributes:
@@ -74,18 +74,18 @@ def values_of(text: str) -> frozenset[str]:
 
 
 @cache
-def _prompt(prompts: Prompts, name: str) -> Prompt:
+def _prompt(prompts: Templates, name: str) -> Prompt:
     system, _, user = _whole(prompts, name).partition(_SPLIT)
     return Prompt(system.strip("\n"), user.strip("\n"))
 
 
 @cache
-def _whole(prompts: Prompts, name: str) -> str:
+def _whole(prompts: Templates, name: str) -> str:
     """Return a prompt with its parts put in; an environment's asks for the same values."""
     text = _with_parts(prompts, name, ())
     if prompts.env is None:
         return text
-    own = _whole(Prompts(None, prompts.root), name)
+    own = _whole(Templates(None, prompts.root), name)
     ours, theirs = values_of(own), values_of(text)
     if theirs != ours or (_SPLIT in text) != (_SPLIT in own):
         missing = ", ".join(sorted(ours - theirs)) or "none"
@@ -98,7 +98,7 @@ def _whole(prompts: Prompts, name: str) -> str:
     return text
 
 
-def _with_parts(prompts: Prompts, name: str, outer: tuple[str, ...]) -> str:
+def _with_parts(prompts: Templates, name: str, outer: tuple[str, ...]) -> str:
     if name in outer:
         raise UsageError(f"prompt {name}.md", "it contains itself", "Take the part out")
     return _PART.sub(
@@ -107,7 +107,7 @@ def _with_parts(prompts: Prompts, name: str, outer: tuple[str, ...]) -> str:
     )
 
 
-def _read(prompts: Prompts, name: str) -> str:
+def _read(prompts: Templates, name: str) -> str:
     root = files("skilltrail") if prompts.root is None else prompts.root
     places: list[Any] = []
     if prompts.env is not None:
@@ -133,7 +133,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
     return _VALUE.sub(lambda found: values[found[1]], text)
 
 
-def example_text(prompts: Prompts, name: str, form: Mapping[str, Any]) -> str:
+def example_text(prompts: Templates, name: str, form: Mapping[str, Any]) -> str:
     """Return the example `name` on one line, without what the form that is asked for lacks."""
     example = json.loads(prompts.text(name))
     return json.dumps(within(example, form), ensure_ascii=False)

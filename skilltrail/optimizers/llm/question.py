@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from skilltrail.optimizers.llm.prompts import Prompt
-from skilltrail.optimizers.protocol import RejectedReply
+from skilltrail.optimizers.protocol import Answer, RejectedReply
 
 T = TypeVar("T")
 
@@ -69,3 +69,16 @@ class Asked(Generic[T]):
         if not self.repairs:
             return reason
         return f"{reason} (repaired: {', '.join(self.repairs)})".lstrip()
+
+    def answer(self: Asked[tuple[Any, str]], otherwise: Any, why: str, rule: str) -> Answer:
+        """Return the value that was read with a reason, else what `rule` puts in its place."""
+        if self.value is None:
+            return Answer(otherwise, why, rule, self.rejected, self.reply)
+        value, reason = self.value
+        return Answer(value, self.because(reason), None, self.rejected, self.reply)
+
+
+def reasoning_of(found: Mapping[str, Any]) -> str:
+    """Return what a reply's object says of its reasons, "" where it says nothing."""
+    reasoning = found.get("reasoning")
+    return reasoning if isinstance(reasoning, str) else ""

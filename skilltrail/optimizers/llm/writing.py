@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
-from skilltrail.optimizers.llm.question import Asked, Question, Reading
+from skilltrail.optimizers.llm.question import Asked, Question, Reading, reasoning_of
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
 from skilltrail.optimizers.llm.shown.past import epoch_state, step_state
 from skilltrail.optimizers.llm.shown.runs import fitted, show_pair
@@ -56,10 +57,7 @@ async def rewrite(
             otherwise="there is no rewrite",
         )
     )
-    if asked.value is None:
-        return Answer(None, "no usable document", "keep/1", asked.rejected, asked.reply)
-    text, reason = asked.value
-    return Answer(text, asked.because(reason), None, asked.rejected, asked.reply)
+    return asked.answer(None, "no usable document", "keep/1")
 
 
 async def slow_update(asker: Asker, view: EpochView) -> Answer:
@@ -69,14 +67,12 @@ async def slow_update(asker: Asker, view: EpochView) -> Answer:
         return Answer(None, "nothing regressed or persists", "keep/1")
     screen = screen_of_epoch(view, asker.options.setting.domain.agent)
     read = partial(_read_guidance, view, screen)
-    asked, rejected = await _ask_of_epoch(
+    asked = await _ask_of_epoch(
         asker, view, ("slow_update", "slow", "guidance"), read, "the guidance stays as it is"
     )
-    if asked.value is None:
-        return Answer(None, "no usable guidance", "keep/1", rejected, asked.reply)
-    text, reason = asked.value
-    changed = text.strip() != view.guidance.strip()
-    return Answer(text if changed else None, asked.because(reason), None, rejected, asked.reply)
+    found = asked.answer(None, "no usable guidance", "keep/1")
+    same = found.value is not None and found.value.strip() == view.guidance.strip()
+    return replace(found, value=None) if same else found
 
 
 async def meta_skill(asker: Asker, view: EpochView) -> Answer:
@@ -84,17 +80,15 @@ async def meta_skill(asker: Asker, view: EpochView) -> Answer:
     if not view.pairs and not view.history:
         return Answer(view.meta_skill, "there is nothing to learn from", "keep/1")
     screen = screen_of_epoch(view, asker.options.setting.domain.agent)
-    asked, rejected = await _ask_of_epoch(
+    asked = await _ask_of_epoch(
         asker,
         view,
         ("meta_skill", "meta", "memory"),
         partial(checked, "memory", partial(_memory_faults, screen=screen)),
         "the memory stays as it is",
     )
-    if asked.value is None:
-        return Answer(view.meta_skill, "no usable memory", "keep/1", rejected, asked.reply)
-    text, reason = asked.value
-    return Answer(text.strip("\n"), asked.because(reason), None, rejected, asked.reply)
+    found = asked.answer(view.meta_skill, "no usable memory", "keep/1")
+    return found if asked.value is None else replace(found, value=found.value.strip("\n"))
 
 
 async def consolidate(
@@ -118,15 +112,9 @@ async def consolidate(
             otherwise="reminders of the same sense are joined by rule",
         )
     )
-    if asked.value is None:
-        by_sense = {(sense(note) or (note,)): note for note in reversed(notes)}
-        fewer = [note for note in notes if note in by_sense.values()]
-        reason = "no usable list from the model"
-        return Answer(
-            list(dict.fromkeys(fewer)), reason, "dedupe/1", asked.rejected, asked.reply
-        )
-    fewer, reason = asked.value
-    return Answer(fewer, asked.because(reason), None, asked.rejected, asked.reply)
+    by_sense = {(sense(note) or (note,)): note for note in reversed(notes)}
+    fewer = [note for note in dict.fromkeys(notes) if note in by_sense.values()]
+    return asked.answer(fewer, "no usable list from the model", "dedupe/1")
 
 
 def screen_of_epoch(view: EpochView, agent: tuple[str, ...] = ()) -> Screen:
@@ -141,7 +129,7 @@ async def _ask_of_epoch(
     names: tuple[str, str, str],
     read: Callable[[Mapping[str, Any]], Reading[Texts]],
     otherwise: str,
-) -> tuple[Asked[Texts], tuple[RejectedReply, ...]]:
+) -> Asked[Texts]:
     """Ask about the compared tasks, with less of each where the context cannot hold them.
 
     `names`: prompt, stage (of params and events alike), schema.
@@ -163,7 +151,7 @@ async def _ask_of_epoch(
         rejected += asked.rejected
         if not asked.too_long:
             break
-    return asked, rejected
+    return replace(asked, rejected=rejected)
 
 
 def _epoch_values(
@@ -193,12 +181,12 @@ def checked(
     faults = faults_of(text)
     if faults:
         return Reading(None, tuple(faults))
-    return Reading((text, _reasoning(found)))
+    return Reading((text, reasoning_of(found)))
 
 
 def _read_guidance(view: EpochView, screen: Screen, found: Mapping[str, Any]) -> Reading[Texts]:
     if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
-        return Reading((view.guidance, _reasoning(found)))
+        return Reading((view.guidance, reasoning_of(found)))
     return checked("guidance", partial(_guidance_faults, view=view, screen=screen), found)
 
 
@@ -240,9 +228,4 @@ def _read_reminders(
         refusal = screen.text_refusal(text)
         if refusal is not None:
             return Reading(None, (f"reminders: {refusal}",))
-    return Reading((reminders, _reasoning(found)))
-
-
-def _reasoning(found: Mapping[str, Any]) -> str:
-    reasoning = found.get("reasoning")
-    return reasoning if isinstance(reasoning, str) else ""
+    return Reading((reminders, reasoning_of(found)))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from skilltrail.core.tokens import count_tokens
-from skilltrail.optimizers.llm.prompts import Prompts
+from skilltrail.optimizers.llm.prompts import Templates
 from skilltrail.optimizers.protocol import Observation
 from skilltrail.skill.folder import MAIN, Part, is_folder, is_script, is_test, parts_of
 
@@ -34,9 +34,9 @@ def with_folder(
     rows = [_row(part, opened, scripts=scripts) for part in parts_of(skill)]
     table = "\n".join(["| file | tokens | may change | opened |", "|---|---|---|---|", *rows])
     kind = "_whole" if whole else ""
-    making = Prompts().text(f"_references{kind}" if references else "_no_references")
+    making = Templates().text(f"_references{kind}" if references else "_no_references")
     values = {"files": table, "making": making}
-    return f"{Prompts().text(f'_folder{kind}', values)}\n\n{fenced_skill}"
+    return f"{Templates().text(f'_folder{kind}', values)}\n\n{fenced_skill}"
 
 
 def editable(skill: str, *, scripts: bool) -> list[str]:
