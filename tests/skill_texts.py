@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from skilltrail.history.ask.blame import Lineage, Origin
+from skilltrail.skill.candidate import Candidate
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 
@@ -102,3 +104,17 @@ def edits_for(draw: st.DrawFn, text: str) -> list[Edit]:
 def skills_and_edits(draw: st.DrawFn) -> tuple[str, list[Edit]]:
     text = draw(st.one_of(skills(), skills(), line_soup, any_text))
     return text, draw(edits_for(text))
+
+
+def seed_lineage(text: str) -> Lineage:
+    """Return where the lines of a seed skill come from: version 0."""
+    return (Origin(0),) * len(split_lines(text))
+
+
+def advance(lineage: Lineage, candidate: Candidate, version: int) -> Lineage:
+    """Return where the lines of a candidate come from, whose parent has `lineage`."""
+    assert len(lineage) == len(split_lines(candidate.parent))
+    return tuple(
+        lineage[source] if isinstance(source, int) else Origin(version, source)
+        for source in candidate.sources
+    )

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from skill_texts import FRONTMATTER, NOTES, SLOW, any_text, line_soup, skills
+from skill_texts import FRONTMATTER, SLOW, any_text, line_soup, skills
 
 from skilltrail.core.tokens import TAG, count_tokens
 from skilltrail.skill.document import (
-    body,
     marker,
     neutralised,
     parse,
@@ -130,10 +129,6 @@ def test_a_region_may_hold_an_open_fence_and_still_ends_at_its_marker():
 def test_an_absent_region_is_none_and_an_empty_one_is_empty():
     assert region_text("# S\n", "appendix") is None
     assert region_text("<!-- APPENDIX_START -->\n<!-- APPENDIX_END -->", "appendix") == ""
-
-
-def test_the_body_is_what_stands_outside_the_regions():
-    assert body(f"# S\n{SLOW}- a\n{NOTES}") == "# S\n- a\n"
 
 
 def test_headings_inside_a_region_open_no_section():

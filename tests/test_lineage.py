@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from skill_texts import NOTES, SLOW, any_text, edits_for, skills
+from skill_texts import NOTES, SLOW, advance, any_text, edits_for, seed_lineage, skills
 
+from skilltrail.history.ask.blame import Lineage, Origin
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.candidate import composed
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
-from skilltrail.skill.lineage import Lineage, Origin, advance, seed_lineage
 from skilltrail.skill.rewrite import rewrite
 
 SEED = Origin(0)
@@ -99,11 +99,6 @@ def test_two_changes_in_a_row_trace_to_the_first_parent():
     assert both.applied == ("3.0", "4.0")
     with pytest.raises(ValueError, match="does not start"):
         composed(second, first)
-
-
-def test_a_lineage_of_another_document_is_refused():
-    with pytest.raises(ValueError, match="1 lines for a parent of 2"):
-        advance((SEED,), apply_edits("a\nb\n", []), 1)
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from llm_script import MemoryFacts, ScriptedModel
 from methods_world import run_method
 from null_store import NullStore
+from skill_texts import advance, seed_lineage
 from toy_world import run_toy, toy_params
 
 from skilltrail.core.errors import SkillError
@@ -31,7 +32,6 @@ from skilltrail.skill.folder import (
     read_folder,
     write_folder,
 )
-from skilltrail.skill.lineage import advance, seed_lineage
 from skilltrail.skill.rewrite import rewrite
 from skilltrail.skill.structure import structure_faults
 from skilltrail.skill.untrusted import Unusable, edit_from_untrusted

@@ -9,10 +9,10 @@ from skilltrail.history.ask.sources import (
     Project,
     Skill,
     Source,
+    fallback,
     find_skill,
     names_no_run,
     open_source,
-    stand_in,
 )
 from skilltrail.history.log.events import Unreadable
 from skilltrail.runtime.console import say
@@ -30,7 +30,7 @@ def source_of(run: str | None) -> Source:
     here = project()
     source = open_source(here, run)
     if run is None:
-        tell_stand_in(here)
+        tell_fallback(here)
     return source
 
 
@@ -63,9 +63,9 @@ def answer(run: str | None, show: Callable[[Source], None]) -> None:
         raise FaultError(f"{source.name} ends torn at {source.torn.asked}", whole, remedy)
 
 
-def tell_stand_in(here: Project) -> None:
+def tell_fallback(here: Project) -> None:
     """Say on stderr which run answers where it is not the one of skills/events.jsonl."""
-    notice = stand_in(here)
+    notice = fallback(here)
     if notice is not None:
         say(notice)
 
@@ -74,5 +74,5 @@ def skill_of(here: Project, name: str) -> Skill:
     """Find the skill `name`; where it names no run and a live log stands in, say so."""
     found = find_skill(here, name)
     if names_no_run(here, name):
-        tell_stand_in(here)
+        tell_fallback(here)
     return found

@@ -1,23 +1,21 @@
 """What can go wrong with a model call, told apart once for every backend.
 
-    ModelError
-    ├── ModelConfigError     wrong key, model, or setting: stops the run at once
-    ├── GaveUp               too many failures in a row, over all calls: stops the run
-    ├── RateLimited          too many requests; `retry_after_s` when the provider said so
-    ├── Transient            the network or the provider failed; worth another attempt
-    │   ├── TimedOut         one whole call used up its time; another attempt may as well
-    │   ├── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
-    │   └── LostText         no text, though output came; asked again, then missing
-    ├── TooLong              the request exceeds the model's context: the item's own outcome
-    ├── Unjudged             the judge gave no score that can be used: missing
-    └── UnseenRequest        the replay backend has no record of this request
-
-`STOPS_RUN` lists what ends a run at once; any other error concerns one request.
+ModelError
+├── ModelConfigError     wrong key, model, or setting: stops the run at once
+├── GaveUp               too many failures in a row, over all calls: stops the run
+├── RateLimited          too many requests; `retry_after_s` when the provider said so
+├── Transient            the network or the provider failed; worth another attempt
+│   ├── TimedOut         one whole call used up its time; another attempt may as well
+│   ├── EmptyCompletion  no text and finish `length`, again with a higher cap: missing
+│   └── LostText         no text, though output came; asked again, then missing
+├── TooLong              the request exceeds the model's context: the item's own outcome
+├── Unjudged             the judge gave no score that can be used: missing
+└── UnseenRequest        the replay backend has no record of this request
 """
 
 from __future__ import annotations
 
-from skilltrail.core.errors import BudgetError, Interrupted, SkilltrailError
+from skilltrail.core.errors import SkilltrailError
 
 
 class ModelError(SkilltrailError):
@@ -70,12 +68,3 @@ class Unjudged(ModelError):
 
 class UnseenRequest(ModelError):
     """Nothing is recorded of this request."""
-
-
-STOPS_RUN: tuple[type[SkilltrailError], ...] = (
-    ModelConfigError,
-    GaveUp,
-    UnseenRequest,
-    BudgetError,
-    Interrupted,
-)

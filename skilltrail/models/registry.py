@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from skilltrail.core.errors import ParamError
 from skilltrail.core.redact import Redactor, secret_values
-from skilltrail.models.backends.handoff import handoff_model
+from skilltrail.models.backends.handoff import HandoffModel
 from skilltrail.models.backends.replay import Records, ReplayModel
 from skilltrail.models.client.backend import Backend
 from skilltrail.models.client.budget import Account, Budget, BudgetedModel
@@ -76,7 +76,7 @@ def open_model(
         model: Model = _factory(options.backend)(options)
         return model if budget.unlimited else BudgetedModel(model, budget, options.max_tokens)
     if options.backend == "handoff":
-        return handoff_model(role, options)
+        return HandoffModel(role, options)
     if options.backend == "replay":
         if records is None:
             raise ParamError(f"{role}.backend", "replay without records", "Give it a store")

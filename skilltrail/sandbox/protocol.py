@@ -14,7 +14,6 @@ from typing import Protocol
 from skilltrail.core.errors import SkilltrailError, UsageError
 
 # How a job ended. Only `finished` has an exit code of the program's own.
-ENDINGS = ("finished", "out_of_time", "out_of_memory", "out_of_space")
 
 
 class SandboxError(SkilltrailError):

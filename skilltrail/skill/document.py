@@ -158,16 +158,6 @@ def region_text(text: str, name: str) -> str | None:
     return "\n".join(document.lines[region.start + 1 : region.end - 1])
 
 
-def body(text: str) -> str:
-    """Return `text` without its protected regions: what a proposer may rewrite."""
-    document = parse(text)
-    return "".join(
-        line
-        for number, line in enumerate(raw_lines(text))
-        if not document.touches_region(number, number + 1)
-    )
-
-
 def frontmatter_text(text: str) -> str:
     """Return the frontmatter as it stands, both delimiters in; "" = there is none."""
     return "".join(raw_lines(text)[: parse(text).frontmatter])

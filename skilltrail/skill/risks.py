@@ -59,7 +59,6 @@ _SPELLED = tuple(
         (r"\[:\]", ":"),
     )
 )
-_REDACT = Redactor()
 # A word in which a digit stands between letters or before some.
 _MIXED = re.compile(
     r"\b(?=\w{0,40}[a-z][0134570$@]|[0134570]\w{0,3}[a-z]{2})[a-z0-9$@]{4,40}\b", re.IGNORECASE

@@ -21,9 +21,20 @@ from skilltrail.history.log.types.outcomes import GateJudged
 from skilltrail.skill.candidate import Source
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.folder import is_folder, parts_of, place_of
-from skilltrail.skill.lineage import SEED, Lineage, Origin, seed_lineage
 
+SEED = "seed"
 Packed = list[list[int | str]]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a line was first written: the version, and the edit's id (`seed` in version 0)."""
+
+    version: int
+    edit: str = SEED
+
+
+Lineage = tuple[Origin, ...]  # the origin of each line, as `split_lines` counts them
 
 
 def packed(sources: Iterable[Source]) -> Packed:
@@ -66,7 +77,7 @@ def lineages(story: RunLog) -> Iterator[tuple[Version, Lineage]]:
     for version in story.versions:
         seq = version.said.candidate
         if seq is None:
-            lineage = seed_lineage(version.text)
+            lineage = (Origin(0),) * len(split_lines(version.text))
         else:
             lineage = _lineage(story, known, story.at(seq), version.number)
         known[version.digest] = lineage

@@ -121,7 +121,7 @@ def live_logs(project: Project) -> list[Path]:
     return sorted(logs, key=lambda log: (-log.stat().st_mtime, log))
 
 
-def stand_in(project: Project) -> str | None:
+def fallback(project: Project) -> str | None:
     """Return, in words, whose log answers where none is named, where that may surprise."""
     path, live = project.workspace / EVENTS, live_logs(project)
     if not live:

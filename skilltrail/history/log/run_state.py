@@ -14,7 +14,6 @@ from skilltrail.history.log import types
 from skilltrail.history.log.events import Event, Said
 
 Scores = Mapping[str, Score]  # by item id
-_NOTHING = Fraction(0)
 
 
 @dataclass(frozen=True)

@@ -33,11 +33,6 @@ _WORKERS = 16
 _MOST_BYTES = 4_000_000
 
 
-def handoff_model(role: str, options: RoleOptions) -> HandoffModel:
-    """Return the model of a role that is answered by hand."""
-    return HandoffModel(role, options)
-
-
 class HandoffModel:
     """A `Model` that somebody answers through files."""
 

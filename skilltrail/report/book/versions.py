@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from skilltrail.history.ask.blame import lineages
+from skilltrail.history.ask.blame import Lineage, Origin, lineages
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.report.book.packing import DIGEST_CHARS
 from skilltrail.report.book.strings import Strings
 from skilltrail.skill.document import split_lines
-from skilltrail.skill.lineage import Lineage, Origin
 
 
 class Lines:

@@ -24,7 +24,6 @@ _ZIP, _GZIP = _MAGIC[:2]
 _DATABASE = _MAGIC[6]  # texts stand in it as they are, as in a tar
 _TAR = (257, b"ustar")
 _MOST_BYTES = 256_000_000  # looked at of one file, so that a bomb fills no memory
-_CHUNK = 1 << 20
 
 
 def is_packed(data: bytes) -> bool:

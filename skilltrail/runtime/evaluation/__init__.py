@@ -252,12 +252,6 @@ def by_task_type(
     return rows
 
 
-def paired(rule: GateRule, before: Sequence[Score], after: Sequence[Score]) -> list[Fraction]:
-    """Return after - before in the gate metric for every item scored under both."""
-    pairs = [(rule.value(a), rule.value(b)) for a, b in zip(before, after, strict=True)]
-    return [b - a for a, b in pairs if a is not None and b is not None]
-
-
 def _values(rule: GateRule, done: Sequence[Rollout]) -> dict[str, Fraction | None]:
     return {one.item.case: rule.value(one.score) for one in done}
 

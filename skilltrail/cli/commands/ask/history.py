@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from skilltrail.cli.options import JSON, RUN
-from skilltrail.cli.sources import answer, project, tell_stand_in
+from skilltrail.cli.sources import answer, project, tell_fallback
 from skilltrail.core.errors import FaultError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
@@ -183,7 +183,7 @@ def _named(run: str | None) -> tuple[str, bytes] | None:
         return None
     if run is None:
         for live in live_logs(here):
-            tell_stand_in(here)
+            tell_fallback(here)
             return f"live log {live.parent.name}", live.read_bytes()
     source = open_source(here, run)
     return source.name, b"".join(event.line + b"\n" for event in source.events)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from skilltrail.cli.options import JSON
-from skilltrail.cli.sources import project, skill_of, tell_stand_in
+from skilltrail.cli.sources import project, skill_of, tell_fallback
 from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project
@@ -213,7 +213,7 @@ def diff(
     here = project()
     found = skill_diff(find_skill(here, before), find_skill(here, after))
     if names_no_run(here, before) or names_no_run(here, after):
-        tell_stand_in(here)
+        tell_fallback(here)
     if as_json:
         emit_json(found)
         return

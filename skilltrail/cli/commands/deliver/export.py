@@ -11,7 +11,7 @@ import typer
 
 from skilltrail.cli.sinks import hand_over, write_inspect
 from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
-from skilltrail.cli.sources import tell_stand_in
+from skilltrail.cli.sources import tell_fallback
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVALUATION
@@ -88,7 +88,7 @@ def export(
     here = Project.here()
     source = open_source(here, run)
     if run is None:
-        tell_stand_in(here)
+        tell_fallback(here)
     training, evaluation = source.events, _evaluation(here, source.events)
     _write_tables(table, training, evaluation, csv, json, parquet)
     if curve is not None:
