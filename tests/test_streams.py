@@ -38,6 +38,7 @@ ASKED: dict[str, list[tuple[str, str]]] = {
     "fork": [("v1", "wrote skills/seeds")],
     "verify": [("", "log")],
     "rebuild": [("", "outcome")],
+    "history": [("compact", "before")],
     "anchor": [("", "refs/evolution/main")],
     "erase": [("--text question --dry-run", "data/small"),
               ("--text nobody-said-this --dry-run", "not found anywhere")],

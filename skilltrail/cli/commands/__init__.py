@@ -42,6 +42,7 @@ COMMANDS = (
     Command("fork", "ask.runs", "Start the next training from any version of any run."),
     Command("verify", "ask.history", "Check a run: log, recorded calls, commits."),
     Command("rebuild", "keep.refs", "Make all refs/evolution again from the logs."),
+    Command("history", "keep.history", "Pack the commits of long runs, so that git is fast."),
     Command("share", "keep.refs", "Put your runs on a remote, under a name of your own."),
     Command("fetch", "keep.refs", "Bring others' runs from a remote."),
     Command("anchor", "keep.refs", "Sign a run's last commit, or print the hash to publish."),
