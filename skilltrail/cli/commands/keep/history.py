@@ -2,7 +2,7 @@
 
 A run whose steps take long commits a few events at a time, which git keeps as a file for each
 object, three an event: of tens of thousands every walk over the commits gets slow, and a push
-slower still. `git gc` packs them too, but looks for the best deltas for minutes.
+slower still. `git gc` packs them too, with a wider search for deltas that saves no space here.
 """
 
 from __future__ import annotations
