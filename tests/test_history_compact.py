@@ -71,6 +71,17 @@ def test_what_is_packed_is_packed_again_without_harm_and_strangers_stay(
     assert git(here, "cat-file", "-t", stray).strip() == "blob"
 
 
+def test_where_git_keeps_nothing_yet_there_is_nothing_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "params.yaml").write_text("seed: 1\n", encoding="utf-8")
+    (tmp_path / "dvc.yaml").write_text("stages: {}\n", encoding="utf-8")
+    git(tmp_path, "init", "-q", "-b", "main")
+    monkeypatch.delenv("DVC_ROOT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert run(["history", "compact"]) == 0
+
+
 def test_outside_of_git_the_remedy_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

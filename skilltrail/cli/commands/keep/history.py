@@ -50,9 +50,10 @@ def compact(as_json: JSON = False) -> None:
     if before.loose:
         say(f"packing {before.loose} objects")
     git.run("repack", "-d", "-l", "-q", *_FAST)
-    git.run("multi-pack-index", "write", "--no-progress")
-    git.run("commit-graph", "write", "--reachable", "--no-progress")
     after = Objects.of(git)
+    if after.packs:
+        git.run("multi-pack-index", "write", "--no-progress")
+        git.run("commit-graph", "write", "--reachable", "--no-progress")
     if as_json:
         emit_json({"before": before, "after": after})
         return
