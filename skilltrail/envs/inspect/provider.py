@@ -141,11 +141,9 @@ class Calls:
         if schema is not None and "schema" not in self.target.abilities:
             others.append("response_schema, which this target cannot be held to")
         if others:
-            raise UsageError(
-                "The Inspect task sets how its model is asked",
-                ", ".join(others),
-                "Leave it out of the task, or set it for the target (docs/models)",
-            )
+            asked = "The Inspect task sets how its model is asked"
+            remedy = "Leave it out of the task, or set it for the target (docs/models)"
+            raise UsageError(asked, ", ".join(others), remedy)
         if config.response_schema is None:
             return None
         json_schema = config.response_schema.json_schema
@@ -186,11 +184,9 @@ class Target(ModelAPI):
         if tool_choice == "none":
             tools = []
         elif tools and tool_choice != "auto":
-            calls.error = UsageError(
-                "The Inspect task makes its agent call a tool",
-                f"tool_choice is {tool_choice!r}",
-                'Leave it "auto" or "none": no target is made to call one',
-            )
+            asked, found = "The Inspect task makes its agent call a tool", f"{tool_choice!r}"
+            remedy = 'Leave tool_choice "auto" or "none": no target is made to call one'
+            calls.error = UsageError(asked, f"tool_choice is {found}", remedy)
             raise calls.error
         told = tools if calls.target.style == "completion" else []
         return _output(await calls.complete(input, tools, config), told)
