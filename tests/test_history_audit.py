@@ -14,6 +14,7 @@ from test_method import Whole, run_whole
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import UsageError
+from skilltrail.core.score import Outcome
 from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
 from skilltrail.history.ask.audit_record import LineOrigin, LogOnly, Seen
 from skilltrail.history.ask.audit_text import audit_markdown, fenced
@@ -25,6 +26,8 @@ from skilltrail.history.ask.origins import origins
 from skilltrail.history.log.evolve import edits_in
 from skilltrail.history.log.replay import Version
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import Coverage, Purpose, RowScored
 from skilltrail.history.log.words import visible
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
@@ -292,10 +295,25 @@ class Told:
         yield from self.of[item].items()
 
 
+def rolled_out(step: int, item: str) -> RolloutsScored:
+    row = RowScored(
+        item=item, outcome=Outcome.SCORED, hard=1.0, soft=1.0, reason="exact", key=item
+    )
+    return RolloutsScored(
+        purpose=Purpose.TRAIN,
+        step=step,
+        skill=text_digest(""),
+        items=(row,),
+        coverage=Coverage(scored=1, asked=1),
+        mean_hard=1.0,
+        mean_soft=1.0,
+    )
+
+
 def came_from(line: str, *items: Mapping[str, str]) -> LineOrigin | None:
     """Return the origin of a line, where step n rolled out item n."""
     evidence = Told({str(n): texts for n, texts in enumerate(items, start=1)})
-    learned = [{"step": int(n), "items": [{"item": n, "key": n}]} for n in evidence.of]
+    learned = [rolled_out(int(n), n) for n in evidence.of]
     return next(iter(origins([line], learned, evidence)), None)
 
 

@@ -238,10 +238,11 @@ def replies_rejected(run: Run) -> int:
     """Return how many optimizer replies this step had to throw away."""
     count = 0
     for event in reversed(run.history.events):
-        begins = event.type == "budget.decided" and "offered" not in event.data
-        if begins or event.type == "parents.chosen":
+        said = event.said
+        begins = isinstance(said, types.BudgetDecided) and said.offered is None
+        if begins or isinstance(said, types.ParentsChosen):
             break
-        count += event.type == "reply.rejected"
+        count += isinstance(said, types.ReplyRejected)
     return count
 
 

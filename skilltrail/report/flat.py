@@ -65,6 +65,7 @@ def _steps(events: Sequence[Event]) -> Iterator[Row]:
     yield from curve(events)
 
 
+# Columns are fields of the events, named in one list each: so here their JSON is read.
 def _rollouts(events: Sequence[Event]) -> Iterator[Row]:
     for event in events:
         if event.type == "rollouts.scored":

@@ -22,8 +22,10 @@ from markupsafe import Markup
 
 from skilltrail.core.hidden import UNSEEN, UNSEEN_PATTERN, spelled_out
 from skilltrail.core.stats import mean_interval
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.types.outcomes import BudgetDecided, TestOpened
+from skilltrail.history.log.types.proposals import PatchProposed
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.params.model_options import EMBEDDED_MODEL
 from skilltrail.report.book import Facts, book_of
@@ -189,13 +191,15 @@ def _legend(entries: Mapping[str, str]) -> Markup:
 
 def _named_run(run: Mapping[str, Any], training: Sequence[Event]) -> str:
     """Return what tells this run from others: name, environment, lr, optimizer, seed."""
-    budgets = [event.data for event in training if event.type == "budget.decided"]
-    most = max((b["budget"] for b in budgets if b["budget"] is not None), default=None)
-    patches = [event.data for event in training if event.type == "patch.proposed"]
-    rules = bool(patches) and all(patch["rule"] is not None for patch in patches)
+    budgets = list(read_all(training, BudgetDecided))
+    most = max((one.budget for one in budgets if one.budget is not None), default=None)
+    patches = list(read_all(training, PatchProposed))
+    rules = bool(patches) and all(patch.rule is not None for patch in patches)
     named = "" if run["name"] is None else f"{run['name']}: "
     parts = [named + str(run["env"])]
-    parts += [] if most is None else [f"lr {budgets[0].get('lr', most)}"]
+    if most is not None:
+        lr = budgets[0].lr
+        parts.append(f"lr {most if lr is None else lr}")
     parts += [("rules" if rules else "prompted optimizer")] if patches else []
     return ", ".join([*parts, f"seed {run['seed']}"])
 
@@ -265,7 +269,7 @@ def _interval(held_out: Mapping[str, Sequence[Fraction]]) -> Markup | None:
 
 def _on_items(held_out: Mapping[str, Sequence[Fraction]], evaluation: Sequence[Event]) -> str:
     """Return how many test items the means are over, of how many where some are missing."""
-    opened = next((len(e.data["items"]) for e in evaluation if e.type == "test.opened"), 0)
+    opened = next((len(said.items) for said in read_all(evaluation, TestOpened)), 0)
     scored = len(held_out.get("best", ()))
     return f"{opened}" if scored in (0, opened) else f"{scored} of {opened}"
 

@@ -15,7 +15,7 @@ from skilltrail.core.stats import gain_interval
 from skilltrail.core.targets import Target, by_item, of_target, targets_in, weighted_mean
 from skilltrail.history.log import types
 from skilltrail.history.log.erasure import end_of
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.rows import scores_of
 from skilltrail.history.log.types.parts import Purpose
 
@@ -59,8 +59,7 @@ def metrics(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str,
         "skill_tokens": _tokens(training, digests["best"]),
     }
     if test:
-        told = (event.said for event in evaluation)
-        tag = next(one.interval for one in told if type(one) is types.SkillEvaluated)
+        tag = next(one.interval for one in read_all(evaluation, types.SkillEvaluated))
         numbers["test"] = _means(kind, test, several, tag) | _named(evaluation)
     transfer = _transfer(evaluation)
     return numbers | ({"transfer": transfer} if transfer else {})
@@ -70,9 +69,8 @@ def scores_by_skill(events: Sequence[Event], *purposes: str) -> dict[str, Scores
     """Return the score of each item (of the test split, not another that was evaluated) by
     skill digest; an evaluation that stopped early is no match for a whole one."""
     found: dict[str, Scores] = {}
-    for event in events:
-        said = event.said
-        if not isinstance(said, types.RolloutsScored) or said.purpose not in purposes:
+    for said in read_all(events, types.RolloutsScored):
+        if said.purpose not in purposes:
             continue
         scores = scores_of(said.items)
         whole = len(scores) >= len(found.get(said.skill, ()))
@@ -105,11 +103,9 @@ def seed_digest(training: Sequence[Event]) -> str:
 def _transfer(evaluation: Sequence[Event]) -> dict[str, Any]:
     """Return, by target and skill, what it scores there and the share of the gain it keeps."""
     found: dict[str, Any] = {}
-    for event in evaluation:
-        said = event.said
-        if isinstance(said, types.SkillTransferred):
-            rows = found.setdefault(said.target, {})
-            rows[said.name] = {name: getattr(said, name) for name in TRANSFERRED}
+    for said in read_all(evaluation, types.SkillTransferred):
+        rows = found.setdefault(said.target, {})
+        rows[said.name] = {name: getattr(said, name) for name in TRANSFERRED}
     return found
 
 
@@ -117,8 +113,8 @@ def _named(evaluation: Sequence[Event]) -> dict[str, Any]:
     """Return, by skill, the environment's further metrics on the test split, if it has any."""
     found = {
         said.name: {one.name: one.mean for one in said.metrics}
-        for said in (event.said for event in evaluation)
-        if type(said) is types.SkillEvaluated and said.split == "test" and said.metrics
+        for said in read_all(evaluation, types.SkillEvaluated)
+        if said.split == "test" and said.metrics
     }
     return {"metrics": found} if found else {}
 
@@ -163,9 +159,8 @@ def columns_of(training: Sequence[Event]) -> tuple[str, ...]:
 
 def baseline_mean(training: Sequence[Event]) -> float | None:
     """Return the seed skill's score on the selection split, None before it is measured."""
-    for event in training:
-        said = event.said
-        if isinstance(said, types.RolloutsScored) and said.purpose is Purpose.BASELINE:
+    for said in read_all(training, types.RolloutsScored):
+        if said.purpose is Purpose.BASELINE:
             kind = gate_metric(training)
             scores = scores_of(said.items)
             values = {case: metric(score, *kind) for case, score in scores.items()}
@@ -186,10 +181,8 @@ def tsv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def gate_metric(training: Sequence[Event]) -> Kind:
     """Return (metric, mixed weight) as the gate used it; hard when no candidate was judged."""
-    for event in training:
-        said = event.said
-        if isinstance(said, types.GateJudged):
-            return said.metric, 0.5 if said.mixed_weight is None else said.mixed_weight
+    for said in read_all(training, types.GateJudged):
+        return said.metric, 0.5 if said.mixed_weight is None else said.mixed_weight
     return "hard", 0.5
 
 
@@ -262,6 +255,5 @@ def _mean(values: Iterable[Fraction | None]) -> float | None:
 
 
 def _tokens(training: Sequence[Event], digest: str) -> int:
-    told = (event.said for event in training)
-    sizes = {one.digest: one.tokens for one in told if isinstance(one, types.SkillVersioned)}
+    sizes = {one.digest: one.tokens for one in read_all(training, types.SkillVersioned)}
     return sizes[digest]

@@ -14,6 +14,7 @@ from skilltrail.core.layout import EVALUATION, EVENTS
 from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
+from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.words import told
 from skilltrail.runtime.progress import FILE as PROGRESS
 from skilltrail.runtime.progress import format_time
@@ -180,8 +181,8 @@ def usage(place: Place) -> Mapping[str, Any] | None:
 
 
 def _stage(event: Event) -> str | None:
-    if event.type == "rollouts.scored":
-        return AFTER.get(event.data["purpose"], "reflect")
+    if isinstance(event.said, RolloutsScored):
+        return AFTER.get(event.said.purpose, "reflect")
     return NEXT.get(event.type)
 
 

@@ -154,8 +154,8 @@ def judge_of(evidence: Evidence) -> Judge | None:
     asked = evidence.params.judge
     if asked.backend == "none":
         return None
-    recorded = evidence.start.data.get("judge")
-    model = RefusingModel("judge", asked, None if recorded is None else recorded["model"])
+    recorded = evidence.started.judge
+    model = RefusingModel("judge", asked, None if recorded is None else recorded.model)
     rubric = read_rubric(evidence.place.workspace / asked.rubric)
     return Judge(model, rubric, asked.threshold, evidence.facts, lambda reply, *, reused: None)
 
@@ -175,7 +175,7 @@ def run_name(evidence: Evidence) -> str:
     for log in sorted((e.place.state / "runs").glob("*/events.jsonl")):
         if log.is_file() and last in log.read_bytes():
             return log.parent.name
-    judge = e.start.data.get("judge")
+    judge = e.start.data.get("judge")  # its JSON: a run's name is made of that
     seed = e.started.seed_skill.text
     splits = _split(e, "train"), _split(e, "selection")
     return name_of(e.params, e.started.target, judge, *splits, seed)

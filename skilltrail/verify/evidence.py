@@ -18,7 +18,7 @@ from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.erasure import Erased
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.types.outcomes import RolloutsScored, RunStarted
 from skilltrail.params.fields import Params
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS
@@ -130,8 +130,8 @@ class Evidence:
 
     def rows(self, reports: Iterable[LogReport]) -> int:
         """Return how many rollouts logs tell of."""
-        told = (event.said for report in reports for event in report.events)
-        return sum(len(said.items) for said in told if isinstance(said, RolloutsScored))
+        events = (event for report in reports for event in report.events)
+        return sum(len(said.items) for said in read_all(events, RolloutsScored))
 
     @cached_property
     def erased(self) -> Erased:

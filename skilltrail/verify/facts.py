@@ -81,15 +81,15 @@ def _opening(evidence: Evidence, report: LogReport) -> Check:
     if not report.events or report.events[0].type != OPENED:
         raise FaultError(report.name, "the log has no beginning")
     event = report.events[0]
-    split, recorder = event.read(TestOpened).split, ComparingRecorder([], e.training.last)
+    said, recorder = event.read(TestOpened), ComparingRecorder([], e.training.last)
     home = rollouts_of(e, e.env, target_of(e.params, None), gaps_of(e, evaluated=True))
-    items, rule = items_of(e.place.workspace, split), gate_rule(e.params)
-    skills = skills_asked(e, event.data)
+    items, rule = items_of(e.place.workspace, said.split), gate_rule(e.params)
+    skills = skills_asked(e, said)
     check = _same_start(
         e,
         "evaluate",
         event,
-        lambda: measure(home, rule, items, skills, recorder, split),
+        lambda: measure(home, rule, items, skills, recorder, said.split),
         but=("opened_before",),
     )
     project = Project(e.place.workspace, e.place.root)

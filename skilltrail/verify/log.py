@@ -17,6 +17,7 @@ from skilltrail.history.log.erasure import ERASED, Erased, erased_in
 from skilltrail.history.log.events import Event, is_canonical, parse_event
 from skilltrail.history.log.evolve import evolve
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.outcomes import TextErased
 from skilltrail.verify.result import BROKEN, Check, Fault, Tags
 from skilltrail.verify.rules import DECISIONS
 from skilltrail.verify.rules.evaluations import TOLD, missing
@@ -104,11 +105,12 @@ def _unmarked(report: LogReport, after: LogReport | None) -> Iterator[Fault]:
         return  # they may name documents of the training
     lines = {event.seq: event.line for event in report.events}
     for event in report.events:
-        if event.type != ERASED or event.data["items"] or not event.data["events"]:
+        said = event.said
+        if not isinstance(said, TextErased) or said.items or not said.events:
             continue
-        if not any(MARKER.encode() in lines.get(seq, b"") for seq in event.data["events"]):
+        if not any(MARKER.encode() in lines.get(seq, b"") for seq in said.events):
             right = f"{MARKER} in what lost text"
-            yield Fault.of(event, "events", event.data["events"], right)
+            yield Fault.of(event, "events", list(said.events), right)
 
 
 def _follow(event: Event, report: LogReport) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import FaultError, SkilltrailError
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.log import Following, follow
 from skilltrail.history.log.replay import version_of
-from skilltrail.history.log.types.outcomes import SkillTransferred
+from skilltrail.history.log.types.outcomes import SkillTransferred, TestOpened
+from skilltrail.history.log.types.parts import SkillNamed
 from skilltrail.method.run import gate_rule
 from skilltrail.methods.registry import train
 from skilltrail.models.errors import UnseenRequest
@@ -120,18 +121,14 @@ async def _measured(
 ) -> None:
     """Open again what was opened: the pipeline's on all targets of params, one that a person
     asked for on those it names."""
-    e, rule, opened = evidence, gate_rule(evidence.params), events[0].data
+    e, rule, opened = evidence, gate_rule(evidence.params), events[0].read(TestOpened)
     env = labelled(e.env, e.started.agent["version"])
-    split, before, gaps = (
-        opened["split"],
-        opened.get("opened_before"),
-        gaps_of(e, evaluated=True),
-    )
+    split, before = opened.split, opened.opened_before
+    gaps = gaps_of(e, evaluated=True)
     skills, items = skills_asked(e, opened), items_of(e.place.workspace, split)
-    home = rollouts_of(e, env, target_of(e.params, opened["target"]), gaps)
+    home = rollouts_of(e, env, target_of(e.params, opened.target), gaps)
     rolled = await measure(home, rule, items, skills, recorder, split, before)
-    told = (event.said for event in events)
-    models = {said.target: said.model for said in told if isinstance(said, SkillTransferred)}
+    models = {said.target: said.model for said in read_all(events, SkillTransferred)}
     roles = e.params.evaluate.roles
     if unknown := sorted(models.keys() - roles.keys()):
         raise FaultError(f"target {unknown[0]}", "params here do not know it")
@@ -140,24 +137,24 @@ async def _measured(
         await transfer(name, there, rule, rolled, skills, recorder, split)
 
 
-def skills_asked(evidence: Evidence, opened: Mapping[str, Any]) -> list[NamedSkill]:
+def skills_asked(evidence: Evidence, opened: TestOpened) -> list[NamedSkill]:
     """Return the skills that params ask for; where a person did, those that were opened."""
     e = evidence
-    if "opened_before" in opened:
-        return [_skill(e, skill) for skill in opened["skills"]]
+    if opened.opened_before is not None:
+        return [_skill(e, skill) for skill in opened.skills]
     named = [named_skill(e.place.workspace, name) for name in e.params.evaluate.skills]
     return named if named else skills_of(e.training.events)
 
 
-def _skill(evidence: Evidence, skill: Mapping[str, Any]) -> NamedSkill:
+def _skill(evidence: Evidence, skill: SkillNamed) -> NamedSkill:
     """Return a skill that was measured, by the name that it was measured under."""
-    name, training = skill["name"], evidence.training.events
+    name, training = skill.name, evidence.training.events
     if name in FROM_THE_LOG:
         found = NamedSkill(name, version_of(training, name).text)
     else:
         found = named_skill(evidence.place.workspace, name)
-    if text_digest(found.text) != skill["digest"]:
-        raise FaultError(f"skill {skill['name']}", "its text is another one by now")
+    if text_digest(found.text) != skill.digest:
+        raise FaultError(f"skill {name}", "its text is another one by now")
     return found
 
 
@@ -210,7 +207,7 @@ def _compared(
 def _fault(found: EventMismatch) -> Fault:
     told, stands = found.told, found.stands
     line = "the end of the log" if stands is None else stands.line.decode()
-    if stands is not None and stands.type == told.type:
+    if stands is not None and stands.type == told.type:  # any type: the first field amiss
         names = [n for n, value in told.data.items() if stands.data.get(n) != value]
         if names:
             what, right = names[0], told.data[names[0]]

@@ -6,8 +6,7 @@ are facts, looked up through `Evidence` where the store is at hand.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
-from typing import Any
+from collections.abc import Container, Iterator
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.audit_parts import (
@@ -28,13 +27,15 @@ from skilltrail.history.log.candidate_events import (
     candidate_around,
     candidate_of_version,
 )
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.evolve import CARRIERS, edits_in
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.parts import Purpose
 from skilltrail.history.log.words import sentence
 from skilltrail.skill.document import split_lines
 
-LEARNED = ("train", "demonstrations")  # purposes of rollouts that edits are drawn from
+# Purposes of rollouts that edits are drawn from.
+LEARNED = (Purpose.TRAIN, Purpose.DEMONSTRATIONS)
 
 
 def audit_version(story: RunLog, number: int, evidence: Evidence) -> Audit:
@@ -145,7 +146,7 @@ def _audit(
         proposals=tuple(proposal_of(event) for event in trial.proposals),
         unusable_replies=tuple(
             f"{one.stage}: {one.message} ({one.then})"
-            for one in (event.read(types.ReplyRejected) for event in trial.rejected_replies)
+            for one in read_all(trial.rejected_replies, types.ReplyRejected)
         ),
         merges=tuple(merge_of(event) for event in trial.merges),
         edits=tried,
@@ -158,15 +159,12 @@ def _audit(
 
 def _learned(
     story: RunLog, trial: CandidateEvents, evidence: Evidence
-) -> list[Mapping[str, Any]]:
+) -> list[types.RolloutsScored]:
     """Return what was rolled out before the candidate, where its texts can be looked into."""
     if trial.built is None or isinstance(evidence, LogOnly):
         return []
-    return [
-        event.data
-        for event in story.of_type("rollouts.scored")
-        if event.seq < trial.built.seq and event.data["purpose"] in LEARNED
-    ]
+    before = (e for e in story.of_type("rollouts.scored") if e.seq < trial.built.seq)
+    return [said for said in read_all(before, types.RolloutsScored) if said.purpose in LEARNED]
 
 
 def _parent_version(story: RunLog, versioned: Event | None) -> int | None:

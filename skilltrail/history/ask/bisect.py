@@ -93,7 +93,7 @@ async def bisect(
         item,
         change,
         version,
-        None if version is None else versions[version].event.data["patch"],
+        None if version is None else versions[version].said.patch,
         tuple(tested[number] for number in sorted(tested)),
         turns,
     )

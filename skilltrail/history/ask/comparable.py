@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from msgspec import to_builtins
+
 from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.served import Served
@@ -20,6 +22,7 @@ from skilltrail.history.ask.runs import natural
 from skilltrail.history.log.consumed import consumed_items, consumed_params
 from skilltrail.history.log.rows import means_of
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import GateJudged, RunStarted, SkillVersioned
 
 # What runs must have in common before a number is made of several: the kinds of it, by names.
 KINDS = {
@@ -57,11 +60,8 @@ class RunScores:
 
 def common_metric(stories: Iterable[RunLog]) -> dict[str, Any]:
     """Return the metric that every gate of the runs used, `hard` where they used several."""
-    used = {
-        (event.data["metric"], event.data.get("mixed_weight"))
-        for story in stories
-        for event in story.of_type("gate.judged")[:1]
-    }
+    first = (said for story in stories for said in story.told(GateJudged)[:1])
+    used = {(said.metric, said.mixed_weight) for said in first}
     metric, weight = used.pop() if len(used) == 1 else ("hard", None)
     return {"metric": metric, "mixed_weight": weight}
 
@@ -77,18 +77,17 @@ def read_run(
 
     `served` says who gave the replies of each role, as far as that is known.
     """
-    start, test = story.start.data, tests.get(story.events[-1].id)
-    agent = start["agent"]
+    start, test = story.start.read(RunStarted), tests.get(story.events[-1].id)
+    agent, judge = start.agent, start.judge
     told = f", params {digest('agent/1', agent['params'])[:8]}" if agent.get("params") else ""
-    judge = start.get("judge")
     setting = {
         "agent": f"{agent['version']}{told}",
-        "target": digest("target/1", start["target"])[:8],
-        "judge": "none" if judge is None else digest("judge/1", judge)[:8],
+        "target": digest("target/1", start.target)[:8],
+        "judge": "none" if judge is None else digest("judge/1", to_builtins(judge))[:8],
     } | consumed_items(story.events)
     setting |= {
         f"{role}.served": " + ".join(map(str, sorted(served[role])))
-        for role in ("target", "judge", *start["target"].get("targets", ()))
+        for role in ("target", "judge", *start.target.get("targets", ()))
         if role in served
     }
     if test is not None:
@@ -108,15 +107,15 @@ def read_run(
 
 def seed_and_best(story: RunLog) -> tuple[str, str]:
     """Return the digests of a run's seed skill and of its best one so far."""
-    made = [event.data for event in story.of_type("skill.versioned") if event.data["best"]]
-    seed = story.start.data["seed_skill"]["digest"]
-    return seed, made[-1]["digest"] if made else seed
+    made = [said.digest for said in story.told(SkillVersioned) if said.best]
+    seed = story.start.read(RunStarted).seed_skill.digest
+    return seed, made[-1] if made else seed
 
 
 def scores_under(story: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
     """Return each selection item's score under a skill (by digest), in the metric `said`."""
     cases = means_of(story.scores(skill), said["metric"], said.get("mixed_weight"))
-    means = by_item(cases, targets_in(story.start.data["target"]))
+    means = by_item(cases, targets_in(story.start.read(RunStarted).target))
     return {item: mean for item, mean in means.items() if mean is not None}
 
 

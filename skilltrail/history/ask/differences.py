@@ -45,8 +45,9 @@ def in_words(one: Event | None, other: Event | None) -> str:
         return f"one run ends before {longer.name}"
     if one.type != other.type:
         return f"{sentence(one, None)} vs {sentence(other, None)}"
-    where = f" at step {one.data['step']}" if "step" in one.data else ""
-    parts = _fields(one.data, other.data)
+    step = getattr(one.said, "step", None)
+    where = "" if step is None else f" at step {step}"
+    parts = _fields(one.data, other.data)  # of any type: each field that differs
     return (", ".join(parts[:3]) if parts else sentence(other, None)) + where
 
 

@@ -23,7 +23,6 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from skilltrail.core.canon import digest
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.layout import EVALUATION
 from skilltrail.core.targets import by_item as by_target_weights
@@ -56,14 +55,14 @@ class Evaluation:
         return self.events[0].prev
 
     @property
-    def opened(self) -> Event:
-        """The `test.opened` event that it begins with."""
-        return self.events[0]
+    def opened(self) -> TestOpened:
+        """What the event that it begins with says."""
+        return self.events[0].read(TestOpened)
 
     @property
     def asked(self) -> bool:
         """True where a person asked for it (`skilltrail evaluate`), not the pipeline."""
-        return "opened_before" in self.opened.data
+        return self.opened.opened_before is not None
 
 
 @dataclass(frozen=True)
@@ -92,20 +91,17 @@ class Openings:
 def openings(found: Iterable[Evaluation], run: str | None) -> Openings:
     """Count openings for the run that ends in event `run`; each event is one, however often
     it is derived again."""
-    opened = {one.opened.id: one for one in found if one.opened.data["split"] in SEALED}
+    opened = {one.events[0].id: one for one in found if one.opened.split in SEALED}
     of_run = [one for one in opened.values() if one.run == run]
-    told = [int(one.opened.data["opened_before"]) + 1 for one in of_run if one.asked]
-    items = {_items(one) for one in of_run}
+    befores = (one.opened.opened_before for one in of_run)
+    asked = [before + 1 for before in befores if before is not None]
+    items = {one.opened.items for one in of_run}
     return Openings(
         run=len(of_run),
-        asked=len(told),
-        everywhere=sum(_items(one) in items for one in opened.values()),
-        lost=max(0, max(told, default=0) - len(of_run)),
+        asked=len(asked),
+        everywhere=sum(one.opened.items in items for one in opened.values()),
+        lost=max(0, max(asked, default=0) - len(of_run)),
     )
-
-
-def _items(one: Evaluation) -> str:
-    return digest("items/1", one.opened.data["items"])
 
 
 def evaluations(project: Project) -> list[Evaluation]:

@@ -11,6 +11,7 @@ from skilltrail.history.log.candidate_events import candidate_around
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.evolve import CARRIERS
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import GateJudged
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit
 
@@ -52,7 +53,7 @@ def line_histories(story: RunLog, number: int) -> dict[str, LineHistory]:
             counts = {edit: [] for edit in dict.fromkeys(alive)}
         for edit, seen in counts.items():
             seen.append((version.number, alive.count(edit)))
-    patches = {v.number: v.event.data["patch"] for v in story.versions}
+    patches = {v.number: v.said.patch for v in story.versions}
     return {
         edit: LineHistory(
             written=seen[0][1],
@@ -81,7 +82,7 @@ class Attempt:
     op: str
     line: str
     verdict: str
-    before: float
+    before: float | None
     after: float | None
     after_max: float | None
 
@@ -97,18 +98,18 @@ def attempts(story: RunLog, number: int, lines: Iterable[str]) -> Iterator[Attem
         trial = candidate_around(story, built)
         if trial.gate is None or trial.versioned is not None:
             continue
-        gate = trial.gate.data
+        gate = trial.gate.read(GateJudged)
         for edit, line in touched:
             if line is not None:
                 yield Attempt(
-                    step=gate["step"],
+                    step=gate.step,
                     edit=edit.id,
                     op=edit.op,
                     line=line,
-                    verdict=gate["verdict"],
-                    before=gate["before"],
-                    after=gate["after"],
-                    after_max=gate["after_max"],
+                    verdict=gate.verdict.value,
+                    before=gate.before,
+                    after=gate.after,
+                    after_max=gate.after_max,
                 )
 
 

@@ -9,10 +9,10 @@ the task's own words; of the rest the item with most of them is named, the earli
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from skilltrail.history.ask.audit_record import Evidence, LineOrigin
+from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.skill.risks import risks_of
 
 _RUN = 5
@@ -22,17 +22,17 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W_]+")
 
 
 def origins(
-    lines: Sequence[str], learned: Sequence[Mapping[str, Any]], evidence: Evidence
+    lines: Sequence[str], learned: Sequence[RolloutsScored], evidence: Evidence
 ) -> tuple[LineOrigin, ...]:
     """Return, for each line that came from somewhere or carries a risk, what is known of it.
 
     Args:
-        learned: data of the train rollouts (`rollouts.scored`) before the change, in order.
+        learned: the train rollouts before the change, in order.
     """
     runs = {line: _runs(line) for line in lines if line.strip()}
     wanted = {run for own in runs.values() for run in own}
     holders = _holders(wanted, learned, evidence) if wanted else {}
-    items = {row["item"] for data in learned for row in data["items"]}
+    items = {row.item for said in learned for row in said.items}
     most = max(1, int(_COMMON * len(items)))
     found = []
     for line, own in runs.items():
@@ -55,7 +55,7 @@ Place = tuple[str, str, int | None]  # item, what of it, step
 
 
 def _holders(
-    wanted: set[str], learned: Sequence[Mapping[str, Any]], evidence: Evidence
+    wanted: set[str], learned: Sequence[RolloutsScored], evidence: Evidence
 ) -> dict[str, list[Place]]:
     """Return for each run of words the places that hold it: one of each item, in order."""
     holders: dict[str, list[Place]] = {}
@@ -63,16 +63,15 @@ def _holders(
     by_word: dict[str, list[str]] = {}
     for run in sorted(wanted):
         by_word.setdefault(run.split()[0], []).append(run)
-    for data in learned:
-        for row in data["items"]:
-            for where, text in evidence.texts(row["item"], row["key"]):
+    for said in learned:
+        for row in said.items:
+            for where, text in evidence.texts(row.item, row.key):
                 words = list(_words(text))
                 joined = f" {' '.join(words)} "
                 for run in (run for word in by_word.keys() & words for run in by_word[word]):
-                    if run in joined and (row["item"], run) not in seen:
-                        seen.add((row["item"], run))
-                        place = (row["item"], where, data.get("step"))
-                        holders.setdefault(run, []).append(place)
+                    if run in joined and (row.item, run) not in seen:
+                        seen.add((row.item, run))
+                        holders.setdefault(run, []).append((row.item, where, said.step))
     return holders
 
 

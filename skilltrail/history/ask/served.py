@@ -8,6 +8,7 @@ from typing import Any
 
 from skilltrail.core.served import Served, in_words, served_by, told_apart
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored
 
 Get = Callable[[Iterable[str]], Mapping[str, Mapping[str, Any]]]
 
@@ -17,17 +18,17 @@ def served_in(events: Sequence[Event], get: Get) -> dict[str, Counter[Served]]:
 
     Roles are target, optimizer, judge, and further targets by name. `get` returns facts by key.
     """
-    keys: dict[str, dict[str, None]] = {}
+    keys: dict[str, dict[str | None, None]] = {}
     for event in events:
-        if event.type == "rollouts.scored":
-            rows = event.data["items"]
-            role = event.data.get("target", "target")
-            for row in rows:
-                keys.setdefault(row.get("target", role), {})[row["key"]] = None
-            judged = (row["judgement"] for row in rows if "judgement" in row)
-            keys.setdefault("judge", {}).update(dict.fromkeys(judged))
-        elif event.data.get("reply") is not None:
-            keys.setdefault("optimizer", {})[event.data["reply"]] = None
+        said = event.said
+        if isinstance(said, RolloutsScored):
+            role = "target" if said.target is None else said.target
+            for row in said.items:
+                of = role if row.target is None else row.target
+                keys.setdefault(of, {})[row.key] = None
+                keys.setdefault("judge", {})[row.judgement] = None
+        elif (reply := getattr(said, "reply", None)) is not None:
+            keys.setdefault("optimizer", {})[reply] = None
     found = {}
     for role, wanted in keys.items():
         facts = get(key for key in wanted if key is not None)

@@ -136,10 +136,11 @@ def commits_of(events: Iterable[Event], object_format: str = "sha1") -> Iterator
 def _message(event: Event, before: int | None, version: int | None) -> str:
     """Return a commit's message; the version is the newest before and after the event."""
     trailers = [f"Event: {event.id}", f"Event-Type: {event.type}"]
-    if "step" in event.data:
-        trailers.append(f"Step: {event.data['step']}")
+    step, patch = (getattr(event.said, name, None) for name in ("step", "patch"))
+    if step is not None:
+        trailers.append(f"Step: {step}")
     if version is not None:
         trailers.append(f"Skill-Version: {version}")
-    if event.data.get("patch") is not None:
-        trailers.append(f"Patch: {event.data['patch']}")
+    if patch is not None:
+        trailers.append(f"Patch: {patch}")
     return sentence(event, before) + "\n\n" + "\n".join(trailers) + "\n"

@@ -18,10 +18,11 @@ from typing import Any
 from skilltrail.core.canon import text_digest
 from skilltrail.core.eraser import MARKER, Eraser
 from skilltrail.history.log import types
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.evolve import rebuilt
 from skilltrail.history.log.log import follow
 from skilltrail.history.log.run_state import RunState
+from skilltrail.history.log.types.parts import ItemDigest
 from skilltrail.skill.document import unified_diff
 
 ERASED = "text.erased"
@@ -48,11 +49,11 @@ class Erased:
 
 def erased_in(events: Iterable[Event]) -> Erased:
     """Return what the tombstones of a log say."""
-    found = [event.data for event in events if event.type == ERASED]
+    found = list(read_all(events, types.TextErased))
     return Erased(
-        frozenset(seq for data in found for seq in data["events"]),
-        frozenset(key for data in found for key in data["facts"]),
-        frozenset(item for data in found for item in data["items"]),
+        frozenset(seq for said in found for seq in said.events),
+        frozenset(key for said in found for key in said.facts),
+        frozenset(item for said in found for item in said.items),
     )
 
 
@@ -124,6 +125,7 @@ class Cleaning:
             elif event.type == "candidate.built" and state.candidate is not None:
                 before, after = self._document(parent), self._document(state.candidate)
                 if (before, after) != (parent, state.candidate):
+                    # JSON, not a class: whatever an event holds, the text is looked for in it.
                     data["diff"] = unified_diff(before, after)
             told.append(self._named(data))
         return told
@@ -147,7 +149,7 @@ class Cleaning:
         """Return what is to be said of a cleaned log beyond what it says already."""
         known = erased_in(events)
         keys = set[str]().union(*map(keys_of, events))
-        items = set[str]().union(*map(items_of, events))
+        items = {row.item for event in events for row in items_listed(event)}
         data: dict[str, Any] = {
             "marker": MARKER,
             "events": sorted(touched - known.events),
@@ -173,9 +175,9 @@ def keys_of(event: Event) -> set[str]:
     return {key for key in found if key is not None}
 
 
-def items_of(event: Event) -> set[str]:
-    """Return the ids of the items that an event lists with their contents' digests."""
+def items_listed(event: Event) -> tuple[ItemDigest, ...]:
+    """Return the items that an event lists with their contents' digests."""
     said = event.said
     if isinstance(said, types.RunStarted):
-        return {row.item for row in (*said.train, *said.selection)}
-    return {row.item for row in said.items} if isinstance(said, types.TestOpened) else set()
+        return said.train + said.selection
+    return said.items if isinstance(said, types.TestOpened) else ()

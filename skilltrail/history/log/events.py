@@ -14,7 +14,7 @@ from __future__ import annotations
 import builtins
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Generic, TypeVar
@@ -137,6 +137,12 @@ class Event:
     def name(self) -> str:
         """What messages call the event, e.g. `event 12 (gate.judged)`."""
         return f"event {self.seq} ({self.type})"
+
+
+def read_all(events: Iterable[Event], kind: type[Said]) -> Iterator[Said]:
+    """Yield what the events of a class say, in order; raises as `Event.read`."""
+    name = type_of(kind)
+    return (event.read(kind) for event in events if event.type == name)
 
 
 def told(said: Part) -> tuple[str, dict[str, Any]]:

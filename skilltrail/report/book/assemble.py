@@ -8,8 +8,9 @@ from typing import Any
 
 from skilltrail.core.targets import Target, cases_of, item_of
 from skilltrail.history.log.erasure import end_of
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.run_log import RunLog
+from skilltrail.history.log.types.outcomes import RunFinished, RunStarted, TestOpened
 from skilltrail.history.log.words import told
 from skilltrail.report.book.cost import cost_rows
 from skilltrail.report.book.facts import Facts
@@ -75,21 +76,22 @@ def book_of(
 
 
 def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
-    start, end = training[0].data, end_of(training)
+    start, end = training[0].read(RunStarted), end_of(training)
+    finished = None if end is None else end.read(RunFinished)
     return {
         "name": facts.name,
-        "env": start["env"],
-        "agent": start["agent"]["version"],
-        "target": dict(start["target"]),
-        "seed": start["seed"],
-        "parent": start["parent"],
+        "env": start.env,
+        "agent": start.agent["version"],
+        "target": dict(start.target),
+        "seed": start.seed,
+        "parent": start.parent,
         "id": training[-1].id,
         "events": len(training),
-        "train": len(start["train"]),
-        "selection": len(start["selection"]),
-        "finished": end is not None,
-        "why": None if end is None else end.data["why"],
-        "best": None if end is None else end.data["best"]["version"],
+        "train": len(start.train),
+        "selection": len(start.selection),
+        "finished": finished is not None,
+        "why": None if finished is None else finished.why,
+        "best": None if finished is None else finished.best.version,
         "facts": facts.present,
     }
 
@@ -99,16 +101,13 @@ def _splits(
 ) -> dict[str, str]:
     """Return the split of each item, numbering items in the order of the splits."""
     splits: dict[str, str] = {}
-    start = training[0].data
+    start = training[0].read(RunStarted)
     several = targets_of(training)
-    groups = [("selection", start["selection"], several), ("train", start["train"], ())]
-    groups += [
-        (e.data["split"], e.data["items"], several)
-        for e in evaluation
-        if e.type == "test.opened"
-    ]
+    groups = [("selection", start.selection, several), ("train", start.train, ())]
+    opened = read_all(evaluation, TestOpened)
+    groups += [(said.split, said.items, several) for said in opened]
     for split, rows, targets in groups:
-        for name in cases_of((row["item"] for row in rows), targets):
+        for name in cases_of((row.item for row in rows), targets):
             splits.setdefault(name, split)
             items.number(name)
     return splits

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
+from skilltrail.core.score import Outcome
 from skilltrail.core.served import served_by
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored, RunStarted
 from skilltrail.models.client.prices import is_known, list_price
 from skilltrail.params.model_options import EMBEDDED_BACKENDS
 from skilltrail.report.book.facts import Facts
@@ -98,17 +100,16 @@ def _uses(events: Iterable[Event]) -> Iterator[tuple[str, str, str, bool]]:
     """Yield role, phase, fact key, and whether the model runs here and so costs nothing."""
     embedded = False
     for event in events:
-        data = event.data
-        if event.type == "run.started":
-            embedded = data["target"].get("backend") in EMBEDDED_BACKENDS
-        elif event.type == "rollouts.scored":
-            phase, free = data["purpose"].replace("_", " "), embedded and "target" not in data
-            for row in data["items"]:
-                if row["key"] is not None and row["outcome"] == "scored":
-                    role = f"targets.{row['target']}" if "target" in row else "target"
-                    yield role, phase, row["key"], free
-                if "judgement" in row:
-                    yield "judge", phase, row["judgement"], False
-        elif data.get("reply") is not None:
-            phase = OPTIMIZER.get(event.type, event.type)
-            yield "optimizer", phase, data["reply"], False
+        said = event.said
+        if isinstance(said, RunStarted):
+            embedded = said.target.get("backend") in EMBEDDED_BACKENDS
+        elif isinstance(said, RolloutsScored):
+            phase, free = said.purpose.replace("_", " "), embedded and said.target is None
+            for row in said.items:
+                if row.key is not None and row.outcome is Outcome.SCORED:
+                    role = "target" if row.target is None else f"targets.{row.target}"
+                    yield role, phase, row.key, free
+                if row.judgement is not None:
+                    yield "judge", phase, row.judgement, False
+        elif (reply := getattr(said, "reply", None)) is not None:
+            yield "optimizer", OPTIMIZER.get(event.type, event.type), reply, False

@@ -7,7 +7,7 @@ An export is a folder of `shard*.jsonl` (see `store.exports`). A folder that is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from skilltrail.data.splits import FOLDER as SPLITS_FOLDER
 from skilltrail.history.ask.evaluations import Evaluation, evaluations
 from skilltrail.history.ask.served import drift, served_in
 from skilltrail.history.ask.sources import Project
+from skilltrail.history.log.erasure import items_listed
 from skilltrail.history.log.events import Event
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, TRAIN_ROLLOUTS, facts_named
 from skilltrail.store.exports import shard_files
@@ -110,7 +111,7 @@ def read_exports(
 
 def read_expected(folder: Path, events: Iterable[Event]) -> dict[str, str]:
     """Return the gold of every item that the run used and that is still the same here."""
-    digests = dict(_digests(events))
+    digests = {row.item: row.digest for event in events for row in items_listed(event)}
     expected: dict[str, str] = {}
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").split("\n"):
@@ -127,17 +128,6 @@ def _item(line: str, path: Path) -> Item:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         remedy = "The splits are made anew by `dvc repro -f split`"
         raise FaultError(f"{path.name} is damaged", str(error), remedy) from error
-
-
-def _digests(events: Iterable[Event]) -> Iterator[tuple[str, str]]:
-    for event in events:
-        if event.type == "run.started":
-            rows = [*event.data["train"], *event.data["selection"]]
-        elif event.type == "test.opened":
-            rows = event.data["items"]
-        else:
-            continue
-        yield from ((row["item"], row["digest"]) for row in rows)
 
 
 def _text(gold: Any) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from skilltrail.history.log.erasure import end_of
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
+from skilltrail.history.log.types.outcomes import GateJudged, SkillVersioned
+from skilltrail.history.log.types.parts import Source
 from skilltrail.report.tables import baseline_mean, curve, metrics
 
 
@@ -19,11 +21,11 @@ def headline(training: Sequence[Event], evaluation: Sequence[Event]) -> dict[str
     ended = Counter(row["verdict"] for row in rows)
     baseline = baseline_mean(training)
     best = next((row["best"] for row in reversed(rows) if row["best"] is not None), baseline)
-    versions = [event for event in training if event.type == "skill.versioned"]
+    versions = list(read_all(training, SkillVersioned))
     return {
         "selection": {"seed": baseline, "best": best},
         "steps": len(rows),
-        "skill_tokens": versions[-1].data["tokens"] if versions else 0,
+        "skill_tokens": versions[-1].tokens if versions else 0,
     } | {name: ended[name] for name in ("accepted", "rejected", "indecisive")}
 
 
@@ -34,13 +36,10 @@ def rows_of(training: Sequence[Event]) -> list[dict[str, Any]]:
 
 def points_of(training: Sequence[Event]) -> list[dict[str, Any]]:
     """Return the curve's rows with what the gate said beside: what a chart draws."""
-    gates = {
-        event.data["step"]: event.data
-        for event in training
-        if event.type == "gate.judged" and event.data["source"] == "step"
-    }
+    judged = read_all(training, GateJudged)
+    gates = {said.step: said for said in judged if said.source is Source.STEP}
     names = ("after_max", "judged", "total", "saved", "forced", "metric")
     return [
-        row | {name: gates.get(row["step"], {}).get(name) for name in names}
+        row | {name: getattr(gates.get(row["step"]), name, None) for name in names}
         for row in rows_of(training)
     ]

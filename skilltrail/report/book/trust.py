@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from skilltrail.core.canon import digest
 from skilltrail.history.ask.evaluations import Evaluation, openings
 from skilltrail.history.log.erasure import end_of
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
+from skilltrail.history.log.types.outcomes import (
+    GateJudged,
+    RolloutsScored,
+    RunStarted,
+    SkillEvaluated,
+    TestOpened,
+)
+from skilltrail.history.log.types.parts import ItemDigest
 from skilltrail.history.log.words import count
 from skilltrail.verify.log import LogReport, verify_log
 
@@ -90,7 +99,7 @@ def _evaluated(evaluation: Sequence[Event], training: LogReport) -> tuple[str, s
     if report.faults:
         faults = count(len(report.faults), "fault")
         return "Evaluation", BAD, f"{faults}, first: {report.faults[0]}"
-    told = sum(event.type in ("skill.evaluated", "skill.transferred") for event in evaluation)
+    told = sum(isinstance(event.said, SkillEvaluated) for event in evaluation)
     found = f"{len(evaluation)} events continue the run; means and gains of {told} recomputed"
     return "Evaluation", GOOD, found
 
@@ -98,15 +107,13 @@ def _evaluated(evaluation: Sequence[Event], training: LogReport) -> tuple[str, s
 def _splits(
     training: Sequence[Event], evaluation: Sequence[Event]
 ) -> Iterator[tuple[str, str, str]]:
-    start = training[0].data
-    splits = {name: start[name] for name in ("train", "selection")}
-    for event in evaluation:
-        if event.type == "test.opened":
-            splits[event.data["split"]] = event.data["items"]
+    start = training[0].read(RunStarted)
+    splits = {"train": start.train, "selection": start.selection}
+    splits |= {said.split: said.items for said in read_all(evaluation, TestOpened)}
     for name, rows in splits.items():
         yield _split(name, rows)
-    for key in ("item", "digest"):
-        known = Counter(value for rows in splits.values() for value in {r[key] for r in rows})
+    for key in map(attrgetter, ("item", "digest")):
+        known = Counter(value for rows in splits.values() for value in set(map(key, rows)))
         twice = [value for value, n in known.items() if n > 1]
         if twice:
             told = f"{len(twice)} of {len(known)} stand in two splits, such as {min(twice)}"
@@ -116,10 +123,10 @@ def _splits(
     yield "Splits disjoint", GOOD, f"no item or content stands in two of {sizes}"
 
 
-def _split(name: str, rows: Sequence[Any]) -> tuple[str, str, str]:
+def _split(name: str, rows: Sequence[ItemDigest]) -> tuple[str, str, str]:
     # The same digest as in data/splits/manifest.json, of the items that the run used.
-    ordered = sorted(rows, key=lambda row: str(row["item"]))
-    frozen = digest("split/1", [row["digest"] for row in ordered])
+    ordered = sorted(rows, key=lambda row: row.item)
+    frozen = digest("split/1", [row.digest for row in ordered])
     return f"Split {name}", FACT, f"{len(rows)} items, {frozen[:16]}"
 
 
@@ -138,11 +145,9 @@ def _openings(
 
 
 def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[str, str, str]:
-    rolled = [
-        e.data["coverage"] for e in (*training, *evaluation) if e.type == "rollouts.scored"
-    ]
-    asked = sum(one["asked"] for one in rolled)
-    done = sum(one["scored"] for one in rolled)
+    rolled = [e.coverage for e in read_all((*training, *evaluation), RolloutsScored)]
+    asked = sum(one.asked for one in rolled)
+    done = sum(one.scored for one in rolled)
     found = f"{done} of {asked} rollouts scored"
     return "Coverage", GOOD if done == asked else NOTE, found
 
@@ -150,9 +155,9 @@ def _coverage(training: Sequence[Event], evaluation: Sequence[Event]) -> tuple[s
 def _judged(
     training: Sequence[Event], evaluation: Sequence[Event]
 ) -> Iterator[tuple[str, str, str]]:
-    scored = [e.data for e in (*training, *evaluation) if e.type == "rollouts.scored"]
-    rows = [row for data in scored for row in data["items"]]
-    judged = sum("judgement" in row for row in rows)
+    scored = read_all((*training, *evaluation), RolloutsScored)
+    rows = [row for said in scored for row in said.items]
+    judged = sum(row.judgement is not None for row in rows)
     if judged:
         yield "Scores", NOTE, f"{judged} of {len(rows)} were given by a model, not by a rule"
 
@@ -166,14 +171,15 @@ def _gap(numbers: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _departures(training: Sequence[Event]) -> Iterator[tuple[str, str, str]]:
-    gates = [event.data for event in training if event.type == "gate.judged"]
-    forced = sum(data["forced"] for data in gates)
+    gates = list(read_all(training, GateJudged))
+    forced = sum(said.forced for said in gates)
     if forced:
         yield "Departure", NOTE, f"{forced} of {len(gates)} verdicts were forced, not earned"
-    if any(data.get("min_coverage", 1.0) < 1 for data in gates):
+    if any(said.min_coverage is not None and said.min_coverage < 1 for said in gates):
         yield "Departure", NOTE, "the run was allowed to continue with missing items"
     unusable = sum(event.type == "reply.rejected" for event in training)
     if unusable:
         yield "Departure", NOTE, f"{unusable} optimizer replies were invalid"
-    if training[0].data["parent"] is not None:
-        yield "Fork", FACT, f"continues event {training[0].data['parent'][:16]}"
+    parent = training[0].read(RunStarted).parent
+    if parent is not None:
+        yield "Fork", FACT, f"continues event {parent[:16]}"

@@ -38,7 +38,7 @@ from skilltrail.core.targets import case_of
 from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.envs.protocol import Environment
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.outcomes import RolloutsScored, RunStarted, TestOpened
 from skilltrail.history.log.types.parts import RowScored
 
 _DATE = "2000-01-01T00:00:00+00:00"
@@ -59,36 +59,36 @@ def write_eval_logs(
         trajectory_of: the recorded trajectory of a fact key; None where it is not here.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    target: Mapping[str, Any] = events[0].data["target"]
+    began = events[0].said
+    assert isinstance(began, (RunStarted, TestOpened))
     for event in events:
         if event.type != "rollouts.scored":
             continue
-        rows = event.read(RolloutsScored).items
-        samples = [_sample(row, items, env, trajectory_of) for row in rows]
+        said = event.read(RolloutsScored)
         log = EvalLog(
             status="success",
-            eval=_spec(event, env, target, rows),
-            results=_results(rows),
-            samples=samples,
+            eval=_spec(event.id, said, env, began.target),
+            results=_results(said.items),
+            samples=[_sample(row, items, env, trajectory_of) for row in said.items],
         )
-        path = folder / f"{event.seq:06d}-{event.data['purpose']}.eval"
+        path = folder / f"{event.seq:06d}-{said.purpose}.eval"
         write_eval_log(log, str(path))
         yield path
 
 
 def _spec(
-    event: Event, env: Environment, target: Mapping[str, Any], rows: Sequence[RowScored]
+    id: str, said: RolloutsScored, env: Environment, target: Mapping[str, Any]
 ) -> EvalSpec:
-    ids = list(dict.fromkeys(case_of(row) for row in rows))
-    about = {"event": event.id, "skill": event.data.get("skill"), "target": dict(target)}
+    ids = list(dict.fromkeys(case_of(row) for row in said.items))
+    about = {"event": id, "skill": said.skill, "target": dict(target)}
     several = ", ".join(target.get("targets", ()))
     named = target.get("model") or target.get("gguf", several)
     return EvalSpec(
-        eval_id=event.id,
-        run_id=event.id,
-        task_id=event.id,
+        eval_id=id,
+        run_id=id,
+        task_id=id,
         created=_DATE,
-        task=f"{env.name}/{event.data['purpose']}",
+        task=f"{env.name}/{said.purpose}",
         dataset=EvalDataset(name=env.name, samples=len(ids), sample_ids=ids),
         model=f"{target.get('backend', 'several' if several else 'unknown')}/{named}",
         config=EvalConfig(),

@@ -26,6 +26,8 @@ from skilltrail.core.canon import digest
 from skilltrail.core.errors import UsageError
 from skilltrail.core.redact import Redactor
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.types.outcomes import RolloutsScored
+from skilltrail.history.log.types.parts import RowScored
 from skilltrail.models.panel import models_in
 
 Fact = Callable[[str], Mapping[str, Any] | None]
@@ -63,30 +65,30 @@ class Spans:
             yield from self._calls(event, span)
 
     def _calls(self, event: Event, parent: ReadableSpan) -> Iterator[ReadableSpan]:
-        rows = event.data["items"] if event.type == "rollouts.scored" else ()
-        for row in rows:
-            if row["key"] is not None and row["key"] not in self._seen:
-                yield self._rollout(row, parent)
-            if "judgement" in row and row["judgement"] not in self._seen:
-                yield self._reply("judge", row["judgement"], parent)
-        reply = event.data.get("reply")
+        said = event.said
+        for row in said.items if isinstance(said, RolloutsScored) else ():
+            if row.key is not None and row.key not in self._seen:
+                yield self._rollout(row, row.key, parent)
+            if row.judgement is not None and row.judgement not in self._seen:
+                yield self._reply("judge", row.judgement, parent)
+        reply = getattr(said, "reply", None)
         if reply is not None and reply not in self._seen:
             yield self._reply("optimizer", reply, parent)
 
-    def _rollout(self, row: Mapping[str, Any], parent: ReadableSpan) -> ReadableSpan:
+    def _rollout(self, row: RowScored, key: str, parent: ReadableSpan) -> ReadableSpan:
         known = models_in(self._target)
-        model = known.get(row["target"], {}) if "target" in row else self._target
-        fact = self._fact(row["key"])
+        model = self._target if row.target is None else known.get(row.target, {})
+        fact = self._fact(key)
         trajectory = {} if fact is None else fact.get("trajectory", {})
         about = {
-            "skilltrail.item": row["item"],
-            "skilltrail.outcome": row["outcome"],
-            "skilltrail.score.hard": row["hard"],
-            "skilltrail.score.soft": row["soft"],
+            "skilltrail.item": row.item,
+            "skilltrail.outcome": row.outcome.value,
+            "skilltrail.score.hard": row.hard,
+            "skilltrail.score.soft": row.soft,
             "skilltrail.calls": len(trajectory.get("turns", ())),
         }
         about |= _told(trajectory, model, "invoke_agent")
-        return self._of_fact(row["key"], f"invoke_agent {row['item']}", parent, about)
+        return self._of_fact(key, f"invoke_agent {row.item}", parent, about)
 
     def _reply(self, role: str, key: str, parent: ReadableSpan) -> ReadableSpan:
         fact = self._fact(key)

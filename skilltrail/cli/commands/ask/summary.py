@@ -15,8 +15,10 @@ from skilltrail.history.ask.evaluations import Openings, evaluations, openings
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.git.opening import name_here
 from skilltrail.history.log import words
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.log import read_log
+from skilltrail.history.log.types.outcomes import GateJudged, StepEnded
+from skilltrail.history.log.types.parts import Verdict
 from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.reference import compare_with_head
 from skilltrail.store.ops import read_ops
@@ -91,11 +93,10 @@ def named_lines(metrics: dict[str, dict[str, float]]) -> list[str]:
 
 def unusable_steps(training: Iterable[Event]) -> list[int]:
     """Return the steps in which every reply of the optimizer was thrown away."""
-    ended = [event.data for event in training if event.type == "step.ended"]
     return [
-        data["step"]
-        for data in ended
-        if data["counts"]["replies_rejected"] and not data["counts"]["patches"]
+        ended.step
+        for ended in read_all(training, StepEnded)
+        if ended.counts["replies_rejected"] and not ended.counts["patches"]
     ]
 
 
@@ -166,15 +167,15 @@ def summarize(place: Place) -> dict[str, Any]:
         compared = compare_with_head(place.workspace)
         same, reproduction = compared.same, compared.told
     here = Project(place.workspace, place.root)
-    judged = [event.data for event in training if event.type == "gate.judged"]
-    rejected = [data for data in judged if data["verdict"] == "rejected"]
+    judged = read_all(training, GateJudged)
+    rejected = [said for said in judged if said.verdict is Verdict.REJECTED]
     return {
         "scores": scores,
         "calls": calls,
         "wall_s": wall_s,
         "early_stopping": {
-            "saved": sum(data["saved"] for data in rejected),
-            "of": sum(data["total"] for data in rejected),
+            "saved": sum(said.saved for said in rejected),
+            "of": sum(said.total for said in rejected),
         },
         "steps_without_usable_reply": unusable_steps(training),
         "openings": asdict(openings(evaluations(here), training[-1].id)),

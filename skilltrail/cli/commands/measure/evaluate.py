@@ -15,6 +15,7 @@ from skilltrail.core.item import SPLITS
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
+from skilltrail.history.log.types.outcomes import SkillEvaluated
 from skilltrail.history.log.words import score
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, say, table
@@ -98,12 +99,12 @@ def rows_of(events: Sequence[Event]) -> list[dict[str, Any]]:
     task type; on another target than the training one the share that carries over."""
     rows = []
     for event in events:
-        if event.type in ("skill.evaluated", "skill.transferred"):
-            data = dict(event.data)
+        if isinstance(event.said, SkillEvaluated):
+            data = dict(event.data)  # the row is what the event says, under our own names
             about = {"target": data.pop("target", TRAINED_ON), "skill": data.pop("name")}
-            about["digest"] = event.data["skill"]
+            about["digest"] = data.pop("skill")
             named = {one["name"]: one["mean"] for one in data.pop("metrics", ())}
-            for name in ("skill", "model", "against", "split"):
+            for name in ("model", "against", "split"):
                 data.pop(name, None)
             own = data.pop("targets", ())
             rows.append({**data, **about, "metrics": named})

@@ -12,7 +12,9 @@ from skilltrail.cli.forecast import PerCall, Phase, forecast, roles_of
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.core.layout import EVENTS
 from skilltrail.data.freeze import split_sizes
+from skilltrail.history.log.events import read_all
 from skilltrail.history.log.log import read_log
+from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.models.client.prices import is_known, require_price
 from skilltrail.params.fields import Params
 from skilltrail.runtime.call_estimate import Size, transfer_role
@@ -90,12 +92,8 @@ def recorded_usages(place: Place) -> list[Mapping[str, int]]:
     log = place.workspace / EVENTS
     if not log.is_file():
         return []
-    keys = [
-        row["key"]
-        for event in read_log(log)
-        if event.type == "rollouts.scored"
-        for row in event.data["items"]
-    ]
+    rolled_out = read_all(read_log(log), RolloutsScored)
+    keys = [row.key for said in rolled_out for row in said.items if row.key is not None]
     with open_reading(place.root) as store:
         values = {} if store is None else store.get_many(keys[:_MOST_READ])
     return [value["trajectory"]["usage"] for value in values.values() if "trajectory" in value]
