@@ -239,17 +239,43 @@ def test_a_budget_without_cap_is_no_error() -> None:
     assert selected(view_of(*MANY, budget=None))
 
 
-def test_a_lost_batch_is_tried_again_in_halves() -> None:
+def test_after_a_loss_half_as_many_edits_are_tried_and_then_single_ones() -> None:
+    view, sizes = view_of(*MANY), []
+    for _ in range(4):
+        edits = selected(view)
+        sizes.append(len(edits))
+        history = (*view.history, record(view, edits, "rejected"))
+        view = replace(view, history=history)
+    assert sizes == [4, 2, 1, 1]
+
+
+def test_after_an_acceptance_twice_as_many_edits_are_tried() -> None:
     view = view_of(*MANY)
-    lost = selected(view)
-    halves = []
-    history: tuple[StepRecord, ...] = (record(view, lost, "rejected"),)
-    for _ in range(2):
-        again = replace(view, history=history)
-        halves.append(selected(again))
-        history = (*history, record(again, halves[-1], "rejected"))
-    assert faces(halves[0]) | faces(halves[1]) == faces(lost)
-    assert len(halves[0]) == len(halves[1]) == 2
+    for kept, tried in ((1, 2), (2, 4), (4, 4)):
+        won = record(view, selected(view)[:kept], "accepted")
+        assert len(selected(replace(view, history=(won,)))) == tried
+
+
+def test_single_edits_add_an_example_every_other_time_and_else_take_turns() -> None:
+    skill = f"{SEED_SKILL}\n{LINE}\n\nThing: z1\nColour: red\n"
+    view, moves = view_of(seen("z1", hard=1.0), *MANY, skill=skill, budget=1), []
+    for _ in range(6):
+        (edit,) = selected(view)
+        moves.append((edit.op, edit.kind))
+        view = replace(view, history=(*view.history, record(view, [edit], "rejected")))
+    assert moves[::2] == [("append", "example")] * 3
+    assert moves[1::4] == [("replace", "example"), ("delete", "rule")]
+
+
+def test_an_item_that_lost_among_others_is_tried_before_one_that_lost_alone() -> None:
+    view = view_of(*MANY)
+    edits = [edit for edit in selected(view) if edit.kind == "example"]
+    alone, among = record(view, edits[:1], "rejected"), record(view, edits[1:], "rejected")
+    (next_one,) = selected(replace(view, history=(among, alone)))
+    memory = Recall().of((among, alone))
+    assert memory.tried(edits[0]) == 1.0
+    assert {memory.tried(edit) for edit in edits[1:]} == {1 / len(edits[1:])}
+    assert memory.tried(next_one) < 1.0
 
 
 def test_an_acceptance_forgives_what_lost_before() -> None:

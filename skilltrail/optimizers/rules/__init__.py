@@ -1,4 +1,4 @@
-"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/4`)."""
+"""Optimizer `rules`: a deterministic analyst without any model (tag `rules/5`)."""
 
 from skilltrail.optimizers.rules.optimizer import RulesOptimizer
 

@@ -7,7 +7,7 @@ the history each time and kept nowhere.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,29 +40,39 @@ class Memory:
 
     Attributes:
         lost: sets of edits that were judged and did not win, oldest first.
-        stalled: number of steps since the last accepted one.
+        reach: how many edits the next step may try at once; None = as many as it has room for.
+            Twice what was accepted, half of what lost.
         perfect: the gate gave the current document the full score: nothing can beat it.
     """
 
     lost: tuple[frozenset[Face], ...] = ()
-    stalled: int = 0
+    reach: int | None = None
     perfect: bool = False
 
     def forbids(self, edits: Sequence[Edit]) -> bool:
         """Return whether exactly these edits lost on this document."""
         return faces(edits) in self._lost
 
-    def times_tried(self, edit: Edit) -> int:
-        """Return in how many lost sets the edit was."""
-        return self._tries[face(edit)]
+    def tried(self, edit: Edit) -> float:
+        """Return how much was seen of the edit: each lost set tells of its share in it."""
+        return self._tries.get(face(edit), 0.0)
+
+    @property
+    def singles(self) -> int:
+        """Return how many single edits lost."""
+        return sum(len(attempt) == 1 for attempt in self.lost)
 
     @cached_property
     def _lost(self) -> frozenset[frozenset[Face]]:
         return frozenset(self.lost)
 
     @cached_property
-    def _tries(self) -> Counter[Face]:
-        return Counter(one for attempt in self.lost for one in attempt)
+    def _tries(self) -> dict[Face, float]:
+        shares: dict[Face, float] = defaultdict(float)
+        for attempt in self.lost:
+            for one in attempt:
+                shares[one] += 1 / len(attempt)
+        return dict(shares)
 
 
 class Recall:
@@ -85,10 +95,11 @@ class Recall:
 
 def _after(memory: Memory, record: StepRecord) -> Memory:
     if record.verdict == "accepted":
-        return Memory(perfect=record.after == 1.0)
+        return Memory(reach=2 * len(_applied(record)), perfect=record.after == 1.0)
     faces = _applied(record) if record.verdict != "no_patch" else frozenset()
-    lost = (*memory.lost, faces) if faces else memory.lost
-    return Memory(lost, memory.stalled + 1, memory.perfect)
+    if not faces:
+        return memory
+    return Memory((*memory.lost, faces), max(1, len(faces) // 2), memory.perfect)
 
 
 def _applied(record: StepRecord) -> frozenset[Face]:

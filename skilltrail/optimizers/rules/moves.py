@@ -96,8 +96,9 @@ class Desk:
     def wanted(self, count: int) -> list[str]:
         """Return up to `count` items worth an example, in the order of need.
 
-        An item that was tried on this document in vain counts half as much each time, and an
-        item that did not fail stands behind all that did.
+        An item that was tried on this document in vain counts half as much, a third after
+        the second time; with others, it was tried by its share among them. An item that did
+        not fail stands behind all that did.
         """
         known = self._wanted[0]
         known += islice(self._wanted[1], max(0, count - len(known)))
@@ -108,14 +109,14 @@ class Desk:
         """The beginning of the order of need, and the rest: finding an item takes long."""
 
         @cache  # asked for several times of an item, with another gain
-        def about(id: str) -> tuple[int, float, float]:
-            tried = self.memory.times_tried(Edit("append", content=self.texts[id]))
+        def about(id: str) -> tuple[float, float, float]:
+            tried = self.memory.tried(Edit("append", content=self.texts[id]))
             chance = int(order_key(self.view.seed, 0, id)[:8], 16)
-            return 2**tried, -float(len(self.texts[id])), float(chance)
+            return 1 + tried, -float(len(self.texts[id])), float(chance)
 
         def worth(id: str, gain: float) -> tuple[float, ...]:
-            halved, short, chance = about(id)
-            return (gain / halved, short, chance)
+            less, short, chance = about(id)
+            return (gain / less, short, chance)
 
         cover, sides = self.cover(), (self.evidence.failed, self.evidence.passed)
         orders = (

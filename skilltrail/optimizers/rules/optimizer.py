@@ -22,7 +22,7 @@ from skilltrail.optimizers.rules.writing import as_edit, written
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.folder import is_folder, main_text
 
-TAG = "rules/4"
+TAG = "rules/5"
 
 
 class RulesOptimizer:

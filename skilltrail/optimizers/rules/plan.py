@@ -1,9 +1,9 @@
 """Which move a step makes: a pure function of what the step may know.
 
-After a success (and at the start) the document grows by as many worked examples as the edit
-budget allows. Each further step without success tries something smaller: either half of
-what lost, then single changes of every sort in turn. A change that lost on this very document
-is not tried again.
+At the start the document grows by as many worked examples as the edit budget allows. How many
+a step may try at once follows the gate, as the radius of a trust region does (Conn, Gould and
+Toint, 2000): twice as many as were accepted, half of as many as lost. Single changes are of
+every sort in turn. A change that lost on this very document is not tried again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skilltrail.optimizers.rules.lessons import (
     read_lessons,
     sort_evidence,
 )
-from skilltrail.optimizers.rules.memory import Memory, face
+from skilltrail.optimizers.rules.memory import Memory
 from skilltrail.optimizers.rules.moves import Desk, advise, drop, grow, swap
 from skilltrail.optimizers.rules.writing import in_mode
 from skilltrail.skill.edit import Edit
@@ -72,21 +72,22 @@ def _fits(view: StepView, edits: Sequence[Edit]) -> bool:
 
 def _agenda(desk: Desk) -> Iterator[tuple[str, Iterator[list[Edit]]]]:
     """Yield moves in the order they are to be tried, none of them before it is asked for."""
-    stalled, budget = desk.memory.stalled, desk.view.budget
+    budget, reach = desk.view.budget, desk.memory.reach
     most = min(desk.room, 4 if budget is None else budget)
-    if stalled == 0:
-        yield from _bold(desk, most)
-    if stalled in (1, 2):
-        yield "one half of what lost", _half(desk)
+    if reach is None or reach > 1:
+        yield from _bold(desk, most if reach is None else min(most, reach))
     single: Mapping[str, Callable[[], Iterator[list[Edit]]]] = {
-        "example swapped": lambda: swap(desk, 1),
         "example added": lambda: grow(desk, 1) if desk.room else iter(()),
+        "example swapped": lambda: swap(desk, 1),
         "line added": lambda: advise(desk),
         "part removed": lambda: drop(desk),
     }
-    # Turn by turn; what the meta skill knows to win comes before what it knows to lose.
-    names = list(single)
-    turns = names[stalled % len(names) :] + names[: stalled % len(names)]
+    # Examples teach most: every other single edit adds one, the rest take turns. What the meta
+    # skill knows to win comes before what it knows to lose.
+    first, *others = single
+    turn, even = divmod(desk.memory.singles, 2)
+    turns = [*others[turn % 3 :], *others[: turn % 3]]
+    turns.insert(even, first)
     share = weights(desk.view.meta_skill)
     for name in sorted(turns, key=lambda name: -share[name]):
         yield f"one {name}", single[name]()
@@ -107,20 +108,3 @@ def _with_line(desk: Desk, most: int) -> Iterator[list[Edit]]:
     line = next(advise(desk), None)
     for examples in grow(desk, most - 1):
         yield examples if line is None else [*line, *examples]
-
-
-def _half(desk: Desk) -> Iterator[list[Edit]]:
-    """Yield the halves of the first set that lost, made again from today's evidence."""
-    lost = desk.memory.lost[0] if desk.memory.lost else frozenset()
-    size = len(lost)
-    if size < 2:
-        return
-    again = [*_first(advise(desk)), *(e for move in grow(desk, 1) for e in move)]
-    edits = [edit for edit in again if face(edit) in lost]
-    half = (size + 1) // 2
-    yield edits[:half]
-    yield edits[half:]
-
-
-def _first(move: Iterator[list[Edit]]) -> list[Edit]:
-    return next(move, [])
