@@ -61,3 +61,7 @@ def test_scores_are_in_range_and_a_match_has_full_f1(prediction: str, golds: lis
 @given(st.text(), st.lists(st.text(), min_size=1, max_size=3))
 def test_the_order_of_golds_does_not_matter(prediction: str, golds: list[str]) -> None:
     assert token_f1(prediction, golds) == token_f1(prediction, golds[::-1])
+
+
+def test_a_text_too_long_to_be_kept_in_memory_is_normalised_all_the_same() -> None:
+    assert normalize("The Word! " * 2000) == " ".join(["word"] * 2000)

@@ -33,6 +33,8 @@ class Word(str, Enum):
 
 def clean(text: str) -> str:
     """Return `text` with lone surrogates replaced by U+FFFD, so that it encodes as UTF-8."""
+    if text.isascii():
+        return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -65,12 +65,13 @@ class Trajectory:
         return {"turns": turns} | recorded | open_ended
 
     @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Trajectory:
+    def from_json(data: Mapping[str, Any], served: tuple[Served, ...] = ()) -> Trajectory:
         turns = (
             Turn(t["sent"], t["reply"], t["finish"], tuple(t["tool_calls"]), t["observation"])
             for t in data["turns"]
         )
-        return Trajectory(tuple(turns), **{name: data[name] for name in _RECORDED})
+        recorded = {name: data[name] for name in _RECORDED}
+        return Trajectory(tuple(turns), **recorded, served=served)
 
 
 def calls_of(trajectory: Trajectory | None) -> int:

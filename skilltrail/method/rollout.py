@@ -268,8 +268,8 @@ class Rollouts:
         except ModelError:
             self._counters[item.target].count(None, reused=False)
             raise
-        trajectory = Trajectory.from_json(made.value["trajectory"])
-        trajectory = replace(trajectory, served=tuple(served_by(made.value)))
+        served = tuple(served_by(made.value))
+        trajectory = Trajectory.from_json(made.value["trajectory"], served)
         self._counters[item.target].count(trajectory, reused=made.reused)
         return trajectory
 

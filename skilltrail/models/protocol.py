@@ -96,7 +96,7 @@ class Decoding:
     def over(self, asked: Decoding) -> Decoding:
         """Return what is set here, and `asked` for all else."""
         own = {name: value for name, value in vars(self).items() if value not in (None, ())}
-        return replace(asked, **own)
+        return replace(asked, **own) if own else asked
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Decoding:

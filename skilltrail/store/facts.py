@@ -56,7 +56,8 @@ class FactStore(FactReader):
         hide: Callable[[Any], Any],
     ) -> None:
         database.prepare(path, busy_s)
-        self._flights: dict[str, Future[dict[str, Any] | None]] = {}
+        # Who waits for each fact that is being made.
+        self._flights: dict[str, list[Future[dict[str, Any] | None]]] = {}
         self._boarding = threading.Lock()
         self.ops, self._hide = ops, hide
         self.shared: Shared | None = None
@@ -121,12 +122,14 @@ class FactStore(FactReader):
                 if (value := self.get(key)) is not None:
                     return Made(value, reused=True)
             with self._boarding:
-                flight = self._flights.get(key)
-                leads = flight is None
-                if flight is None:
-                    flight = self._flights[key] = Future()
-            if leads:
-                made = await self._lead(kind, key, make, flight)
+                waiting = self._flights.get(key)
+                if waiting is None:
+                    self._flights[key] = []
+                else:
+                    flight: Future[dict[str, Any] | None] = Future()
+                    waiting.append(flight)
+            if waiting is None:
+                made = await self._lead(kind, key, make)
                 if made is not None:
                     return made
             else:
@@ -177,25 +180,27 @@ class FactStore(FactReader):
             self._claims.close()
             super().close()
 
-    async def _lead(
-        self, kind: str, key: str, make: Make, flight: Future[dict[str, Any] | None]
-    ) -> Made | None:
-        """Make the fact for all who wait on `flight`; None when another process made it."""
+    async def _lead(self, kind: str, key: str, make: Make) -> Made | None:
+        """Make the fact for all who wait for it; None when another process made it."""
         outcome: dict[str, Any] | None = None
+        failed: Exception | None = None
         try:
             if not await self._claims.take(key):
                 return None
             outcome = await self._make(kind, key, make)
             return Made(outcome, reused=False)
         except Exception as error:
-            flight.set_exception(error)
+            failed = error
             raise
         finally:
             with self._boarding:
-                del self._flights[key]
-            # None (made elsewhere, or this task was cancelled) makes those who wait look again.
-            if not flight.done():
-                flight.set_result(outcome)
+                waiting = self._flights.pop(key)
+            for flight in waiting:
+                # None (made elsewhere, or this task was cancelled) makes them look again.
+                if failed is None:
+                    flight.set_result(outcome)
+                else:
+                    flight.set_exception(failed)
 
     async def _make(self, kind: str, key: str, make: Make) -> dict[str, Any]:
         kept = False

@@ -70,7 +70,8 @@ async def ask(
     )
     said = Transcript()
     for number in range(turns):
-        reply = await target.complete(replace(request, turn=number))
+        asked = replace(request, turn=number) if number else request
+        reply = await target.complete(asked)
         said.add(_sent(request, said.turns), reply)
         if reply.finish == "refusal":
             break

@@ -11,9 +11,11 @@ import re
 import string
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_KEPT, _LONGEST_KEPT_CHARS = 1024, 8000  # a text is asked for many times over
 
 
 def normalize(text: str) -> str:
@@ -22,6 +24,12 @@ def normalize(text: str) -> str:
     Punctuation is deleted with nothing in its place ("well-known" is one word); quotes and
     dashes beyond ASCII and accents stay.
     """
+    known = len(text) <= _LONGEST_KEPT_CHARS
+    return _normalized(text) if known else _normalized.__wrapped__(text)
+
+
+@lru_cache(maxsize=_KEPT)
+def _normalized(text: str) -> str:
     bare = text.lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", bare).split())
 

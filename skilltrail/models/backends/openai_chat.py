@@ -89,13 +89,12 @@ def read_chat(endpoint: Endpoint, body: Mapping[str, Any], stops: Sequence[str] 
         raise no_reply(endpoint, body, "no message in the choice")
     said = said_in(endpoint, message.get("content"))
     functions, others = _functions(message)
-    said = replace(
-        with_calls(
-            endpoint, said, [(id, f.get("name"), f.get("arguments")) for id, f in functions]
-        ),
-        blocks=(*said.blocks, *others, *beside(message)),
-        refused=said.refused or holds(message.get("refusal")),
+    said = with_calls(
+        endpoint, said, [(id, f.get("name"), f.get("arguments")) for id, f in functions]
     )
+    more, refused = (*others, *beside(message)), holds(message.get("refusal"))
+    if more or refused:
+        said = replace(said, blocks=(*said.blocks, *more), refused=said.refused or refused)
     return _reply(endpoint, said, choice, body, stops)
 
 
@@ -155,7 +154,8 @@ def _reply(
     reply = said.reply(endpoint, word, model_name(text_of(body.get("model"))), usage)
     # A router (OpenRouter) names the host that answered: each may have other weights.
     weights = [text_of(body.get(name)) for name in ("provider", "system_fingerprint")]
-    return replace(reply, fingerprint=" ".join(filter(None, weights))[:MOST_FINGERPRINT_CHARS])
+    told = " ".join(filter(None, weights))[:MOST_FINGERPRINT_CHARS]
+    return replace(reply, fingerprint=told) if told else reply
 
 
 def sampling(decoding: Decoding) -> dict[str, Any]:

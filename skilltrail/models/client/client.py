@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import anyio
 
@@ -59,6 +60,7 @@ class ModelClient:
         self.identity, self.style = identity_of(options), style_of(options)
         self.abilities, self.workers = abilities_of(options), default_workers(options)
         self._backend, self._redactor = backend, redactor
+        self._own = own_decoding(options)
 
     async def complete(self, request: Request) -> Reply:
         """Return the reply; see `skilltrail.models.protocol.Model`."""
@@ -77,6 +79,8 @@ class ModelClient:
                 decoding = replace(decoding, max_tokens=cap)
             elif not lost:
                 text = cut_at_stop(reply.text, decoding.stop)
+                if (text, made) == (reply.text, reply.attempts):  # nearly always
+                    return reply
                 return replace(reply, text=text, usage=usage, attempts=made)
             elif made >= self.options.retry.attempts:
                 raise lost_text(self.endpoint.asked, lost)
@@ -110,12 +114,13 @@ class ModelClient:
     def _decoding(self, request: Request) -> Decoding:
         """Return what is sent: params over the request's own wishes, `omit` left out."""
         options = self.options
-        seed: int | None = None
+        changed: dict[str, Any] = {}
         if options.backend == "vllm" or (options.seed, request.decoding.seed) != (None, None):
             # A function of the fact's key, so that repeats differ and reruns do not.
-            seed = int(request.key(self.identity)[:8], 16) & 0x7FFFFFFF
-        merged = replace(own_decoding(options).over(request.decoding), seed=seed)
-        return replace(merged, **{name: getattr(_UNSET, name) for name in options.omit})
+            changed["seed"] = int(request.key(self.identity)[:8], 16) & 0x7FFFFFFF
+        changed |= {name: getattr(_UNSET, name) for name in options.omit}
+        merged = self._own.over(request.decoding)
+        return replace(merged, **changed) if changed else merged
 
     async def _persist(self, request: Request, decoding: Decoding) -> Reply:
         """Return the first reply of at most `retry.attempts` calls."""
@@ -131,7 +136,8 @@ class ModelClient:
                 if wait_s is None:
                     raise
             else:
-                return replace(reply, attempts=failures + 1)
+                made = failures + 1
+                return reply if made == reply.attempts else replace(reply, attempts=made)
             await self.state.sleeps.sleep(wait_s)
 
     async def _attempt(self, request: Request, decoding: Decoding) -> Reply:
@@ -181,6 +187,8 @@ class ModelClient:
 def answered(reply: Reply) -> Reply:
     """Return a backend's reply with its answer alone as the text."""
     text, reasoned = final_answer(clean(reply.text))
+    if text == reply.text and not reasoned:
+        return reply
     blocks = (*reply.blocks, "reasoning in the text") if reasoned else reply.blocks
     return replace(reply, text=text, blocks=blocks)
 

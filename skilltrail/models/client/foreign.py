@@ -247,6 +247,8 @@ def with_calls(endpoint: Endpoint, said: Said, calls: list[tuple[Any, Any, Any]]
     Raises:
         Transient: a call has no name.
     """
+    if not calls:
+        return said
     if not all(text_of(name) for _, name, _ in calls):
         raise malformed(endpoint, "a tool call without a name")
     ids = _own_ids([text_of(id) for id, _, _ in calls])

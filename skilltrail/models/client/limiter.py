@@ -64,7 +64,10 @@ class Limiter:
         it was taken."""
         call = object()
         while True:
-            await self._places.acquire_on_behalf_of(call)
+            try:
+                self._places.acquire_on_behalf_of_nowait(call)
+            except anyio.WouldBlock:
+                await self._places.acquire_on_behalf_of(call)
             try:
                 now = time.monotonic()
                 if now >= self._paused_until:
