@@ -30,6 +30,7 @@ from skilltrail.history.log.types.parts import Part
 
 Said = TypeVar("Said", bound=Part)
 VERSION = 1
+_VERSION = b"1"
 # Fields that are floats even when the number is whole.
 SCORES = frozenset(
     {
@@ -181,17 +182,20 @@ def parse_event(line: bytes, where: str) -> Event:
     match = _TAIL.match(line, cut) if cut > 0 else None
     if match is None or not line.startswith(_HEAD):
         raise FaultError(where, *_instead(line))
-    if int(match["v"]) != VERSION:
-        raise FaultError(
-            where, f"has version {int(match['v'])}", "Read it with a newer Skilltrail"
-        )
-    id = match["id"].decode()
+    id, prev, seq, type, v = match.groups()
+    if v != _VERSION and int(v) != VERSION:
+        raise FaultError(where, f"has version {int(v)}", "Read it with a newer Skilltrail")
     hashed = hashlib.sha256(memoryview(line)[:cut])
     hashed.update(line[cut + _ID_BYTES :])
-    if hashed.hexdigest() != id:
+    named = id.decode()
+    if hashed.hexdigest() != named:
         raise FaultError(where, "its id does not match its content", "The line was changed")
-    prev = None if match["prev"] == b"null" else match["prev"][1:-1].decode()
-    return Event(int(match["seq"]), match["type"].decode(), prev, id, line)
+    before = None if prev == b"null" else prev[1:-1].decode()
+    event = object.__new__(Event)  # its `__init__` takes as long as the hash
+    vars(event).update(
+        seq=int(seq), type=type.decode(), prev=before, id=named, line=line, v=VERSION
+    )
+    return event
 
 
 def _instead(line: bytes) -> tuple[str, str]:

@@ -6,6 +6,7 @@ here judges; `verify` says whether what is found is right.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -41,9 +42,9 @@ class RunLog:
 
     @cached_property
     def _by_type(self) -> dict[str, list[Event]]:
-        found: dict[str, list[Event]] = {}
+        found: defaultdict[str, list[Event]] = defaultdict(list)
         for event in self.events:
-            found.setdefault(event.type, []).append(event)
+            found[event.type].append(event)
         return found
 
     def of_type(self, *types: str) -> list[Event]:
