@@ -32,7 +32,7 @@ from benchmarks.trial_sets import SETS
 from benchmarks.trial_table import Trained, markdown, trained_of
 from skilltrail.core.canon import digest
 from skilltrail.core.layout import EVALUATION, EVENTS
-from skilltrail.history.ask.evaluations import told_of
+from skilltrail.history.ask.evaluations import held_out_of
 from skilltrail.history.log.log import read_log, read_whole
 from skilltrail.params.edit import set_params
 
@@ -136,7 +136,7 @@ def trained(folder: Path, bout: Bout) -> Trained:
             shutil.copy(folder / path, made / path.name)
         made.rename(kept)
     events = read_log(kept / EVENTS.name)
-    test = told_of(read_whole(kept / EVALUATION.name, continues=True).events)
+    test = held_out_of(read_whole(kept / EVALUATION.name, continues=True).events)
     if test is None:
         raise SystemExit(f"{bout.name}: no score on the test split; evaluate.skills needs best")
     return trained_of(bout.set, bout.seed, events, test)

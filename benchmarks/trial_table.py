@@ -15,7 +15,7 @@ from fractions import Fraction
 from statistics import fmean, median
 
 from skilltrail.core.stats import Z95, crossed_interval
-from skilltrail.history.ask.arena import course_of
+from skilltrail.history.ask.arena import run_by_calls
 from skilltrail.history.ask.comparable import common_metric, scores_under, seed_and_best
 from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.log.erasure import end_of
@@ -50,7 +50,7 @@ class Trained:
 
 def trained_of(name: str, seed: int, events: Sequence[Event], test: HeldOut) -> Trained:
     """Return what a finished run's log and its evaluation say."""
-    story, end, course = RunLog(events), end_of(events), course_of(events)
+    story, end, course = RunLog(events), end_of(events), run_by_calls(events)
     assert end is not None
     said = common_metric([story])
     first, best = seed_and_best(story)

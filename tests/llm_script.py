@@ -141,7 +141,7 @@ def epoch_view(pairs: Sequence[Pair], **changes: Any) -> EpochView:
         previous_skill="# Answers\n\n- Answer briefly.\n",
         pairs=tuple(pairs),
         guidance="",
-        guidance_fate="",
+        guidance_result="",
         history=(StepRecord(2, 3, "rejected", before=0.5, after=0.25),),
     )
     return replace(view, **changes)

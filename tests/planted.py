@@ -21,7 +21,7 @@ from env_world import ROOT, WHERE, env_of, own_items, scripted
 from skilltrail.core.canon import text_digest
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.envs.alfworld.engine import Game, State
+from skilltrail.envs.alfworld.engine import Game, WorldState
 from skilltrail.envs.alfworld.env import Alfworld, AlfworldParams
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.spreadsheet.env import Spreadsheet, SpreadsheetParams
@@ -67,7 +67,7 @@ class House:
         self.hand: str | None = None
         self.state_of: dict[str, str] = {}
 
-    async def step(self, command: str) -> State:
+    async def step(self, command: str) -> WorldState:
         if command not in self.commands():
             return self.state("Nothing happens.")
         verb, _, rest = command.partition(" ")
@@ -111,13 +111,13 @@ class House:
                 found.append(f"{does[self.here]} {self.hand} with {self.here}")
         return sorted(found)
 
-    def state(self, text: str) -> State:
+    def state(self, text: str) -> WorldState:
         thing, place, made = self.goal
         won = any(
             one.startswith(thing) and made in (None, self.state_of.get(one))
             for one in self.places[place]
         )
-        return State(text, tuple(self.commands()), won)
+        return WorldState(text, tuple(self.commands()), won)
 
     async def close(self) -> None:
         """Nothing is held."""
@@ -128,8 +128,10 @@ class HouseEngine:
     house: House
     task: str
 
-    async def open(self, path: Path, task: str | None, most_steps: int) -> tuple[Game, State]:
-        return self.house, State(WELCOME + self.task, tuple(self.house.commands()))
+    async def open(
+        self, path: Path, task: str | None, most_steps: int
+    ) -> tuple[Game, WorldState]:
+        return self.house, WorldState(WELCOME + self.task, tuple(self.house.commands()))
 
 
 def act(command: str, thought: str = "I go on.") -> str:

@@ -32,7 +32,7 @@ from skilltrail.core.item import Item
 from skilltrail.core.score import Outcome, Score
 from skilltrail.core.tokens import count_tokens
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.history.log.events import make_event, told
+from skilltrail.history.log.events import as_recorded, make_event
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose
 from skilltrail.method.gate import GateRule, judge_all
@@ -274,7 +274,7 @@ def test_a_fractional_hard_score_reaches_the_log_whole(
     door = Rollouts(PartlyRight(), ToyModel(), store, Tally())
     rollouts = asyncio.run(door.all(items_of("train"), SEED_SKILL))
     said = scored(rollouts, SEED_SKILL, Purpose.TRAIN)
-    event = make_event(*told(said), seq=1, prev=None)
+    event = make_event(*as_recorded(said), seq=1, prev=None)
     rows = event.read(RolloutsScored).items
     assert {(row.hard, row.soft) for row in rows} == {(0.75, 0.8)}
     assert (event.data["mean_hard"], event.data["mean_soft"]) == (0.75, 0.8)

@@ -37,7 +37,7 @@ from skilltrail.runtime.cluster.connection import (
     stage,
 )
 from skilltrail.runtime.cluster.maker import RayMaker, room_on
-from skilltrail.runtime.cluster.node import Barred, Job, probes_for, roll_out
+from skilltrail.runtime.cluster.node import Barred, RolloutJob, probes_for, roll_out
 from skilltrail.runtime.cluster.purse import Purse
 from skilltrail.runtime.spending import Accounts, spent_in
 from skilltrail.store.facts import FactStore
@@ -150,7 +150,7 @@ def test_a_job_survives_its_way_and_a_rollout_is_the_one_made_here(
     calls = tmp_path / "calls"
     env = environment_class("toy")()
     options = RoleOptions(model=str(calls))
-    job = Job(
+    job = RolloutJob(
         "one", "toy", pickle.dumps(env.params), "target", options, ToyModel.identity,
         cluster_world.telling, KNOWS, ["ash"],
     )  # fmt: skip

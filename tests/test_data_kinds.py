@@ -12,7 +12,7 @@ import pytest
 from openpyxl import Workbook
 
 from skilltrail.core.errors import DataError, FaultError
-from skilltrail.data.find import Source
+from skilltrail.data.find import DataSource
 from skilltrail.data.freeze import split
 from skilltrail.data.load import read_items
 from skilltrail.data.read import read_records
@@ -79,7 +79,7 @@ def test_answers_of_squad_are_read_outside_of_its_layout_too(tmp_path: Path) -> 
     row = {"id": "1", "question": "Who?", "context": "c Mira K.", "answers": answers}
     write_jsonl(tmp_path / "set.jsonl", [row])
     for env in ("qa", "textqa", "korqa", "searchqa"):
-        found = read_items(Source({"": tmp_path / "set.jsonl"}), env_of(env), ROOT)
+        found = read_items(DataSource({"": tmp_path / "set.jsonl"}), env_of(env), ROOT)
         gold = found.items[0].item.gold
         assert (gold["answers"] if env == "qa" else list(gold)) == ["Mira", "Mira K."]
 
@@ -162,7 +162,7 @@ def test_json_of_wide_characters_is_refused_by_name(
 
 def items(folder: Path, env: str, rows: list[dict[str, Any]]) -> Any:
     path = write_jsonl(folder / "set.jsonl", rows)
-    return read_items(Source({"": path}), env_of(env), ROOT).items
+    return read_items(DataSource({"": path}), env_of(env), ROOT).items
 
 
 @pytest.mark.parametrize(
@@ -364,6 +364,6 @@ def test_a_workbook_that_cannot_be_read_is_one_item_set_apart(tmp_path: Path) ->
     (tmp_path / "spreadsheet/bad/1_bad_answer.xlsx").write_bytes(b"PK not a zip")
     path = write_jsonl(tmp_path / "set.jsonl", rows)
     env = env_of("spreadsheet", data_dirs=(str(tmp_path),))
-    reading = read_items(Source({"": path}), env, tmp_path)
+    reading = read_items(DataSource({"": path}), env, tmp_path)
     assert [one.item.id for one in reading.items] == ["good"]
     assert "1_bad_answer.xlsx cannot be read" in reading.told_apart()

@@ -16,7 +16,7 @@ from skilltrail.core.errors import DataError, SkilltrailError
 from skilltrail.core.item import Item
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.alfworld.actions import command_in, first_line, is_well_formed
-from skilltrail.envs.alfworld.engine import Game, State, missing
+from skilltrail.envs.alfworld.engine import Game, WorldState, missing
 from skilltrail.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
 from skilltrail.envs.alfworld.games import TASK_TYPES, records_below
 from skilltrail.envs.protocol import Where
@@ -44,11 +44,11 @@ class TinyGame:
         self.done = 0
         self.closed = False
 
-    async def step(self, command: str) -> State:
+    async def step(self, command: str) -> WorldState:
         if command != WAY[self.done]:
-            return State("Nothing happens.", WAY)
+            return WorldState("Nothing happens.", WAY)
         self.done += 1
-        return State(f"You did {command}.", WAY, self.done == len(WAY))
+        return WorldState(f"You did {command}.", WAY, self.done == len(WAY))
 
     async def close(self) -> None:
         self.closed = True
@@ -58,9 +58,11 @@ class TinyEngine:
     def __init__(self) -> None:
         self.games: list[TinyGame] = []
 
-    async def open(self, path: Path, task: str | None, most_steps: int) -> tuple[Game, State]:
+    async def open(
+        self, path: Path, task: str | None, most_steps: int
+    ) -> tuple[Game, WorldState]:
         self.games.append(TinyGame())
-        return self.games[-1], State(FIRST, WAY)
+        return self.games[-1], WorldState(FIRST, WAY)
 
 
 class Scripted:

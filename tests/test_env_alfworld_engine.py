@@ -20,7 +20,7 @@ from env_world import ROOT, WHERE, roll, scripted
 from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.core.errors import SkilltrailError
 from skilltrail.core.item import Item
-from skilltrail.envs.alfworld.engine import State, TextWorldEngine, missing
+from skilltrail.envs.alfworld.engine import TextWorldEngine, WorldState, missing
 from skilltrail.envs.alfworld.env import Alfworld, AlfworldLimits, AlfworldParams
 from skilltrail.envs.alfworld.games import TASK_TYPES
 
@@ -71,10 +71,12 @@ def says(*commands: str) -> Any:
     return scripted([f" {command}" for command in commands], style="completion")
 
 
-def states(path: Path, task: str | None, commands: Sequence[str], steps: int) -> list[State]:
+def states(
+    path: Path, task: str | None, commands: Sequence[str], steps: int
+) -> list[WorldState]:
     """Send commands to a game as they are and return what it says, its first state first."""
 
-    async def play() -> list[State]:
+    async def play() -> list[WorldState]:
         game, first = await ENGINE.open(path, task, steps)
         try:
             return [first, *[await game.step(command) for command in commands]]

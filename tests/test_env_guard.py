@@ -22,7 +22,7 @@ from skilltrail.core.score import Score
 from skilltrail.core.served import Served
 from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.protocol import Where
-from skilltrail.envs.scoring import Guard, Queue, by_rule, by_rule_aside, metric_means
+from skilltrail.envs.scoring import Queue, ScorerChild, by_rule, by_rule_aside, metric_means
 from tests.env_world import env_of
 from tests.fault_server import Answer, FaultServer
 from tests.model_world import project
@@ -43,12 +43,14 @@ def pattern_item(pattern: str, **fields: Any) -> Item:
 
 
 @pytest.fixture(scope="module")
-def brief() -> Guard:
-    return Guard(cpu_s=0)
+def brief() -> ScorerChild:
+    return ScorerChild(cpu_s=0)
 
 
 @pytest.mark.parametrize("pattern", HANGING)
-def test_a_pattern_that_hangs_makes_the_item_invalid_by_id(brief: Guard, pattern: str) -> None:
+def test_a_pattern_that_hangs_makes_the_item_invalid_by_id(
+    brief: ScorerChild, pattern: str
+) -> None:
     env = env_of("qa")
     with pytest.raises(DataError, match=r"item 'till-9'.*invalid: it did not end within"):
         by_rule(env, pattern_item(pattern), said(BAIT), brief)
@@ -56,7 +58,7 @@ def test_a_pattern_that_hangs_makes_the_item_invalid_by_id(brief: Guard, pattern
 
 
 @pytest.mark.parametrize("op", ["regex", "not_regex"])
-def test_a_check_whose_pattern_hangs_is_stopped_too(brief: Guard, op: str) -> None:
+def test_a_check_whose_pattern_hangs_is_stopped_too(brief: ScorerChild, op: str) -> None:
     fields = {"scorer": None, "answers": None, "checks": [{"op": op, "arg": HANGING[0]}]}
     with pytest.raises(DataError, match=r"'till-9'.*invalid"):
         by_rule(env_of("qa"), pattern_item("", **fields), said(BAIT), brief)
@@ -106,7 +108,9 @@ def test_bulk_is_scored_in_the_child_and_in_linear_time() -> None:
     assert time.process_time() - began < 2  # of this process: the loop is free meanwhile
 
 
-def test_what_was_scored_is_not_scored_again_whichever_model_answered(brief: Guard) -> None:
+def test_what_was_scored_is_not_scored_again_whichever_model_answered(
+    brief: ScorerChild,
+) -> None:
     env, item = env_of("qa"), pattern_item("^b+$")
     first = by_rule(env, item, said("bbb"), brief)
     brief.stop()

@@ -16,14 +16,14 @@ from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, text_digest
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.events import Unreadable, is_canonical, make_event, parse_event
-from skilltrail.history.log.log import EventLog, Repair, read_log, scan_log
+from skilltrail.history.log.log import EventLog, TailCut, read_log, scan_log
 from skilltrail.history.log.recorder import ProjectionError, Recorder
 from skilltrail.history.log.schema import event_schema, field_table
 from skilltrail.history.log.terms import TERMS, in_terms
 from skilltrail.history.log.types import CLASSES
 from skilltrail.history.log.types.outcomes import GateJudged, RunStarted
 from skilltrail.history.log.types.parts import Verdict
-from skilltrail.history.log.words import SENTENCES, sentence, told
+from skilltrail.history.log.words import SENTENCES, sentence, sentences
 
 fast = settings(max_examples=30, deadline=None)
 SEED = "# Skill\n\n- Answer briefly.\n"
@@ -161,7 +161,7 @@ def test_a_torn_last_line_is_moved_aside_and_the_number_goes_on(
     cut = data.draw(st.integers(0, len(whole)))
     path.write_bytes(whole[:cut])
     kept = whole[: whole.rfind(b"\n", 0, cut) + 1]
-    repairs: list[Repair] = []
+    repairs: list[TailCut] = []
     with EventLog.open(path, on_repair=repairs.append) as log:
         assert log.next_seq == kept.count(b"\n") + 1
         assert path.read_bytes() == kept
@@ -382,7 +382,7 @@ def test_the_mean_of_an_early_stopped_evaluation_is_shown_as_the_bound_it_is(
 ) -> None:
     gate = {"metric": "soft", "rule": "no_regression"}
     world = World(n_train=12, n_selection=9, params={"epochs": 2, "gate": gate})
-    shown = list(told(world.run(tmp_path).events))
+    shown = list(sentences(world.run(tmp_path).events))
     stopped = 0
     for (event, words), (gate, verdict) in zip(shown, shown[1:], strict=False):
         if gate.type != "gate.judged":
@@ -442,7 +442,7 @@ def test_the_log_tells_why_a_reply_was_refused_and_a_step_in_the_words_of_the_fi
         log.append("run.started", started())
         refused = log.append("reply.rejected", reply(long))
         step = log.append("step.ended", ended | {"counts": {}, "version": 0})
-    shown = [words for _, words in told([refused, step])]
+    shown = [words for _, words in sentences([refused, step])]
     assert shown[0].endswith('copies_answer: of train item "a"')
     assert sentence(refused, None).endswith("…")
     assert shown[1] == "step 1: no edit proposed"

@@ -15,8 +15,8 @@ from skilltrail.core.errors import DataError
 from skilltrail.core.item import Item
 from skilltrail.core.score import Score
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.data.find import Source
-from skilltrail.data.load import Reading, read_items
+from skilltrail.data.find import DataSource
+from skilltrail.data.load import SourceRead, read_items
 from skilltrail.data.splits import read_manifest
 from skilltrail.envs.scoring import by_rule
 from tests.env_world import RECORDS, ROOT, env_of, record, shared
@@ -29,13 +29,13 @@ GOOD = {"id": "good", "question": "q", "context": "c of Mira", "answers": ["Mira
 
 def reading_of(
     folder: Path, env: str, *rows: Any, name: str = "set.jsonl", **params: Any
-) -> Reading:
+) -> SourceRead:
     path = folder / name
     if name.endswith(".json"):
         path.write_text(json.dumps(rows[0], ensure_ascii=False), encoding="utf-8")
     else:
         write_jsonl(path, list(rows))
-    return read_items(Source({"": path}), env_of(env, **params), ROOT)
+    return read_items(DataSource({"": path}), env_of(env, **params), ROOT)
 
 
 @pytest.mark.parametrize("gold", ["+", "A", "?!", "the", " An ", "-", "¿".replace("¿", "$")])
@@ -167,7 +167,7 @@ def write_case(folder: Path, title: str, gold: Any, given: Any = None) -> None:
         book.save(folder / f"1_{folder.name}_{name}.xlsx")
 
 
-def books(folder: Path, *positions: str, gold: Any = 3, title: str = "S") -> Reading:
+def books(folder: Path, *positions: str, gold: Any = 3, title: str = "S") -> SourceRead:
     """Return what is read of one sound record and one for each position."""
     rows = []
     for number, position in enumerate(("A3", *positions)):
@@ -272,7 +272,7 @@ def test_doctor_says_what_could_not_be_checked(tmp_path: Path) -> None:
     reading = reading_of(tmp_path, "qa", GOOD, judged)
     assert not_checked(reading).endswith("scored 1 by a judge")
     toys = write_jsonl(tmp_path / "toys.jsonl", [{"id": "1", "q": "a", "a": ""}])
-    assert not_checked(read_items(Source({"": toys}), Toy(), ROOT)).endswith(
+    assert not_checked(read_items(DataSource({"": toys}), Toy(), ROOT)).endswith(
         "scored 1 by a function of its author"
     )
     found = {one.name: one.found for one in contract_checks(ROOT, "alfworld")}
@@ -292,7 +292,7 @@ def test_a_scorer_that_raises_over_a_gold_stops_the_load_and_is_named(tmp_path: 
 
     path = write_jsonl(tmp_path / "toys.jsonl", [{"id": "1", "q": "a", "a": "b"}])
     with pytest.raises(DataError, match=r"item '1' \(.*toys.jsonl, line 1\).*KeyError: 'part'"):
-        read_items(Source({"": path}), Bad(), ROOT)
+        read_items(DataSource({"": path}), Bad(), ROOT)
 
 
 def test_a_sound_set_is_read_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from skilltrail.optimizers.injection import TaskText
 from skilltrail.optimizers.leakage import TrainTexts
 from skilltrail.optimizers.llm.analysis import Assignment, read_analysis
 from skilltrail.optimizers.llm.proposals import ProposalContext
-from skilltrail.optimizers.llm.question import Reading
+from skilltrail.optimizers.llm.question import Parsed
 from skilltrail.optimizers.llm.reading import replies
 from skilltrail.optimizers.llm.reading.replies import read_aside
 from skilltrail.optimizers.screen import Screen
@@ -79,10 +79,10 @@ def test_the_event_loop_goes_on_while_bulk_is_screened(unit: str) -> None:
     assert ticks > 5
 
 
-def never(found: Mapping[str, Any]) -> Reading[str]:
+def never(found: Mapping[str, Any]) -> Parsed[str]:
     while found:
         pass
-    return Reading("")
+    return Parsed("")
 
 
 def test_a_reply_that_is_not_read_in_time_is_a_fault_and_ctrl_c_ends_the_reading() -> None:
@@ -92,7 +92,7 @@ def test_a_reply_that_is_not_read_in_time_is_a_fault_and_ctrl_c_ends_the_reading
         patch.setattr(replies, "_CHILD", child)
         (fault, reading, _), ticks = asyncio.run(ticked(big, never))
     assert str(fault) == "too_slow: it did not end within 0 s to be read"
-    assert reading == Reading(None)
+    assert reading == Parsed(None)
     assert ticks > 10
 
     async def stopped() -> None:

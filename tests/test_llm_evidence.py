@@ -18,7 +18,7 @@ from skilltrail.core.trajectory import Trajectory, Turn
 from skilltrail.optimizers.llm.shown.layout import call_text, reply_text, sent_text
 from skilltrail.optimizers.llm.shown.room import LEAST_CHARS, level
 from skilltrail.optimizers.llm.shown.runs import show_observation, show_pair
-from skilltrail.optimizers.llm.shown.turns import Told, first_wrong, turns_of, turns_text
+from skilltrail.optimizers.llm.shown.turns import LinesTold, first_wrong, turns_of, turns_text
 from skilltrail.optimizers.protocol import Observation, Pair
 
 SHOW = ("prompt", "trace", "reference")
@@ -153,7 +153,7 @@ def planted_record() -> dict[str, Any]:
 def test_the_first_wrong_move_is_a_failure_or_a_repetition() -> None:
     def first(*said: tuple[str, str]) -> int | None:
         turns = tuple(Turn("p", reply, observation=answer) for reply, answer in said)
-        return first_wrong(turns_of(Trajectory(turns, ""), SHOW, str, Told()))
+        return first_wrong(turns_of(Trajectory(turns, ""), SHOW, str, LinesTold()))
 
     assert first(("go a", "You are at a."), ("open b", "Nothing happens.")) == 1
     assert first(("look", "A room."), ("go a", "At a."), ("look", "A room.")) == 2
@@ -173,7 +173,7 @@ def test_no_action_is_lost_and_no_limit_is_exceeded(
     said: list[tuple[str, str]], limit: int
 ) -> None:
     turns = tuple(Turn(sent, reply, observation=sent) for sent, reply in said)
-    shown = turns_of(Trajectory(turns, ""), SHOW, str, Told())
+    shown = turns_of(Trajectory(turns, ""), SHOW, str, LinesTold())
     whole, cut = turns_text(shown, None)
     assert cut == 0
     assert all(f"replied: {reply}" in whole for _, reply in said)

@@ -13,8 +13,8 @@ from skilltrail.core import schemas
 from skilltrail.models.backends.strict import is_closed
 from skilltrail.models.protocol import Reply
 from skilltrail.optimizers.llm.reading.replies import (
-    Fault,
-    Found,
+    ObjectFound,
+    ReplyFault,
     asked_form,
     read_object,
     read_reply,
@@ -31,15 +31,15 @@ json_values = st.recursive(
 prose = st.text(alphabet=st.characters(exclude_characters="{}[]<>"), max_size=60)
 
 
-def found(text: str, schema: str = "patch") -> Found:
+def found(text: str, schema: str = "patch") -> ObjectFound:
     read = read_object(text, schema)
-    assert isinstance(read, Found), read
+    assert isinstance(read, ObjectFound), read
     return read
 
 
 def code(text: str, schema: str = "patch") -> str:
     read = read_object(text, schema)
-    assert isinstance(read, Fault), read
+    assert isinstance(read, ReplyFault), read
     return read.code
 
 
@@ -174,7 +174,7 @@ def test_a_broken_part_is_taken_out_and_named_while_its_neighbours_stay() -> Non
 
 def test_a_cut_reply_is_truncated_even_when_it_could_be_read() -> None:
     read = read_reply(Reply('{"edits": []}', finish="length"), "patch")
-    assert isinstance(read, Fault)
+    assert isinstance(read, ReplyFault)
     assert read.code == "truncated"
 
 
@@ -183,7 +183,7 @@ def test_a_cut_reply_is_truncated_even_when_it_could_be_read() -> None:
 )
 def test_no_text_and_a_refusal_are_told_apart(reply: Reply, expected: str) -> None:
     read = read_reply(reply, "patch")
-    assert isinstance(read, Fault)
+    assert isinstance(read, ReplyFault)
     assert read.code == expected
 
 
@@ -197,7 +197,7 @@ def test_an_object_between_prose_is_found_as_it_is(
 
 @given(st.text())
 def test_any_text_can_be_read(text: str) -> None:
-    assert isinstance(read_object(text, "patch"), (Found, Fault))
+    assert isinstance(read_object(text, "patch"), (ObjectFound, ReplyFault))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +205,7 @@ def test_any_text_can_be_read(text: str) -> None:
     ['{"a":' * 30_000, "[1 " * 60_000, '{"a":1} ' * 20_000, "<think>" * 9000, "<think " * 9000],
 )
 def test_no_reply_is_slow_to_read(text: str) -> None:
-    assert isinstance(read_object(text, "patch"), Fault)
+    assert isinstance(read_object(text, "patch"), ReplyFault)
 
 
 @pytest.mark.parametrize("name", schemas.names("replies"))

@@ -79,7 +79,9 @@ def guided(replies: list[Any], **view: Any) -> Any:
 
 def test_guidance_sees_pairs_the_old_guidance_and_how_it_fared() -> None:
     answer, model = guided(
-        [{"guidance": "- Give every part."}], guidance="- Old words.", guidance_fate="rejected"
+        [{"guidance": "- Give every part."}],
+        guidance="- Old words.",
+        guidance_result="rejected",
     )
     assert answer.value == "- Give every part."
     told = text_of(model.requests[0])

@@ -16,7 +16,7 @@ import pytest
 from report_world import Project, make_project
 
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 
 ROOT = Path(__file__).resolve().parents[1]
 SOON_S = 60.0
@@ -119,7 +119,7 @@ def following(place: Path) -> Iterator[Following]:
 
 
 def rows(events: list[Event]) -> list[str]:
-    return [f"{event.seq:>5}  {words}" for event, words in told(events)]
+    return [f"{event.seq:>5}  {words}" for event, words in sentences(events)]
 
 
 def test_events_come_as_they_are_written_and_each_once_though_the_run_is_killed(

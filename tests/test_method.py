@@ -220,7 +220,7 @@ def test_guidance_passes_the_gate_like_any_candidate(tmp_path: Path, store: Fact
     assert region_text(done.state.skill, "slow_update") is None
     compared = done.events("slow_update.compared")
     assert compared[0]["counts"]["improved"] >= 1
-    assert optimizer.views[0].guidance_fate == ""
+    assert optimizer.views[0].guidance_result == ""
 
 
 def test_helpful_guidance_is_credited_with_its_gain_and_not_the_next_edit(

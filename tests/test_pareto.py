@@ -11,7 +11,7 @@ from test_history_verify import data_of, forged
 from toy_world import ToyModel, ToyOptimizer, ToyRun, run_toy, toy_params
 
 from skilltrail.core.score import Cost, Score
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 from skilltrail.method.gate import GateRule, GateVerdict, gate_order, judge_all, recorded
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.protocol import Answer, StepView
@@ -132,7 +132,7 @@ def test_what_was_decided_on_cost_is_verified_shown_and_drawn(tmp_path: Path) ->
     at = next(n for n, event in enumerate(events) if event.type == "gate.judged")
     changed = forged(events, at, lambda data: data["cost"]["after"].update(tokens=1))
     assert any("cost" in str(fault) for fault in verify_log(changed, "log").faults)
-    words = [line for event, line in told(events) if event.seq == at + 1]
+    words = [line for event, line in sentences(events) if event.seq == at + 1]
     assert "agent: 216 → 192 tokens, 8 → 8 calls" in words[0]
     points = priced(events)
     assert [point.name for point in points] == ["seed", *(f"step {n}" for n in range(1, 5))]

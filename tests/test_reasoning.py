@@ -19,7 +19,7 @@ from skilltrail.models.client.reasoning import final_answer
 from skilltrail.models.errors import LostText
 from skilltrail.models.protocol import Request
 from skilltrail.models.registry import open_model
-from skilltrail.optimizers.llm.reading.replies import Found, read_reply
+from skilltrail.optimizers.llm.reading.replies import ObjectFound, read_reply
 from skilltrail.params.model_options import ExecOptions, RetryOptions, RoleOptions
 from tests.fault_server import Answer, FaultServer
 from tests.role_options import HTTP, KEYS, options_at
@@ -273,7 +273,7 @@ def test_an_optimizer_s_draft_is_no_second_object(form: str) -> None:
         model = open_model("optimizer", options_at("chat", server.url), environ=KEYS)
         reply = asyncio.run(model.complete(Request(prompt="hi")))
     found = read_reply(reply, "patch")
-    assert isinstance(found, Found)
+    assert isinstance(found, ObjectFound)
     assert [edit["content"] for edit in found.value["edits"]] == ["- a"]
 
 

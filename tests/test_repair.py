@@ -15,7 +15,7 @@ import pytest
 
 from skilltrail.cli.checks import FAULT, OK, git_check, state_checks
 from skilltrail.cli.repair.at_work import kind_of, workers
-from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.case import Site
 from skilltrail.cli.repair.doctor import findings, fix_all
 from skilltrail.core.errors import UsageError
 from skilltrail.history.git.repository import Git
@@ -62,8 +62,8 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def case_of(root: Path, *, yes: bool = False) -> Case:
-    return Case(Place(root, root), Git.find(root), ask=lambda question: yes)
+def case_of(root: Path, *, yes: bool = False) -> Site:
+    return Site(Place(root, root), Git.find(root), ask=lambda question: yes)
 
 
 def found(root: Path) -> list[str]:

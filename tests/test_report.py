@@ -14,7 +14,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import follow, read_log
 from skilltrail.history.log.replay import versions
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
-from skilltrail.report.book import Facts, book_of, read_facts
+from skilltrail.report.book import RunFacts, book_of, read_facts
 from skilltrail.report.book.strings import LEVELS, Strings, cut, written_bytes
 from skilltrail.report.book.summary import headline
 from skilltrail.report.book.trust import trust_rows
@@ -125,12 +125,12 @@ def test_a_missing_evaluation_is_said_and_not_taken_for_a_sealed_test_split(
 
 
 def test_the_page_names_the_run_and_a_hostile_name_is_only_a_name(project: Project) -> None:
-    text = page(project.training, project.evaluation, Facts(name="a\u202eb<script>"))
+    text = page(project.training, project.evaluation, RunFacts(name="a\u202eb<script>"))
     screen = text[: text.index('id="book"')]
     assert '<meta name="run" content="a\\u{202e}b&lt;script&gt;">' in screen
     assert "<title>Skilltrail: a\\u{202e}b&lt;script&gt;: toy" in screen
     assert "\u202e" not in screen
-    assert 'name="run"' not in page(project.training, project.evaluation, Facts())
+    assert 'name="run"' not in page(project.training, project.evaluation, RunFacts())
 
 
 @pytest.mark.parametrize(
@@ -151,13 +151,13 @@ def test_a_local_model_is_named_by_its_weights(project: Project, gguf: str, name
 
 
 def test_without_exports_the_page_stands_without_trajectories(project: Project) -> None:
-    book = book_in(page(project.training, project.evaluation, Facts()))
+    book = book_in(page(project.training, project.evaluation, RunFacts()))
     assert book["trajectories"] == []
     assert book["run"]["facts"] is False
 
 
 def test_the_trust_box_says_what_was_checked(project: Project) -> None:
-    book = book_of(project.training, project.evaluation, Facts())
+    book = book_of(project.training, project.evaluation, RunFacts())
     found = {row["what"]: row["verdict"] for row in book["trust"]}
     assert found["Chain"] == found["Coverage"] == "good"
     assert found["Evaluation"] == found["Splits disjoint"] == "good"
@@ -191,7 +191,7 @@ def test_the_trust_box_names_a_verdict_that_does_not_follow(project: Project) ->
         if event.type == "gate.judged" and data["verdict"] == "rejected":
             data["saved"] += 1
         forged.append(follow(forged[-1] if forged else None, event.type, data))
-    found = {row["what"]: row for row in book_of(forged, [], Facts())["trust"]}
+    found = {row["what"]: row for row in book_of(forged, [], RunFacts())["trust"]}
     assert found["Chain"]["verdict"] == "good"
     assert found["Decisions"]["verdict"] == "bad"
     assert "gate.judged" in found["Decisions"]["found"]
@@ -332,6 +332,6 @@ def test_no_two_parts_of_the_script_share_a_name() -> None:
 
 
 def test_the_first_screen_counts_the_new_lines_to_look_at(project: Project) -> None:
-    book = book_of(project.training, project.evaluation, Facts(), ())
+    book = book_of(project.training, project.evaluation, RunFacts(), ())
     screen = first_screen(book, project.training, project.evaluation)
     assert dict(screen["facts"])["New lines to review"] == "none"

@@ -21,7 +21,7 @@ from skilltrail.models.protocol import Reply, Request
 from skilltrail.optimizers.llm.optimizer import LlmOptimizer
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.report.book.cost import cost_rows, totals
-from skilltrail.report.book.facts import Facts
+from skilltrail.report.book.facts import RunFacts
 from skilltrail.report.tables import baseline_mean, scores_by_skill
 from skilltrail.runtime.outputs import facts_named
 from skilltrail.store.exports import export_shards, import_shards
@@ -51,7 +51,7 @@ def train(
 
 def numbers_of(folder: Path, events: Sequence[Event]) -> dict[str, int]:
     with FactStore.open(folder) as store:
-        return totals(events, Facts(store.get_many(sorted(facts_named(events))), True))
+        return totals(events, RunFacts(store.get_many(sorted(facts_named(events))), True))
 
 
 def test_each_fact_counts_once_however_often_it_is_used(tmp_path: Path) -> None:
@@ -161,12 +161,12 @@ def test_a_missing_rollout_is_no_call(tmp_path: Path) -> None:
     assert missing
     with FactStore.open(tmp_path) as store:
         held = store.get_many(sorted(facts_named(events)))
-    assert totals(events, Facts(held, True))["calls"] == len(held)
+    assert totals(events, RunFacts(held, True))["calls"] == len(held)
 
 
 def test_without_the_facts_calls_are_known_and_tokens_are_not(tmp_path: Path) -> None:
     events = train(tmp_path).recorder.events
-    assert totals(events, Facts()) == {"calls": numbers_of(tmp_path, events)["calls"]}
+    assert totals(events, RunFacts()) == {"calls": numbers_of(tmp_path, events)["calls"]}
 
 
 def test_a_judgement_is_a_call_with_the_tokens_of_both_its_replies(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_judgement_is_a_call_with_the_tokens_of_both_its_replies(tmp_path: Pat
     with FactStore.open(tmp_path) as store:
         held = store.get_many(sorted(facts_named([scored])))
     held[key] = {"reply": {"usage": usage}, "rejected": {"usage": usage}}
-    alone, both = totals([scored], Facts(held)), totals([judged], Facts(held))
+    alone, both = totals([scored], RunFacts(held)), totals([judged], RunFacts(held))
     assert both == {"calls": alone["calls"] + 1, "tokens": alone["tokens"] + 2 * 34}
 
 
@@ -225,18 +225,18 @@ def test_money_is_at_the_list_price_of_who_replied_and_unknown_is_no_nought(
             }
             for key, value in values.items()
         }
-        return cost_rows(training, Facts(said, True))
+        return cost_rows(training, RunFacts(said, True))
 
     priced = rows("gpt-4o-2024-08-06", input=1_000_000, output=0)
     assert {row["role"] for row in priced} == {"target", "optimizer"}
     assert all(row["usd"] == 2.5 * row["made"] for row in priced)
     for unknown in (
-        rows("a-model-of-ones-own"), rows("gpt-4o", input=5), cost_rows(training, Facts()),
+        rows("a-model-of-ones-own"), rows("gpt-4o", input=5), cost_rows(training, RunFacts()),
     ):  # fmt: skip
         assert {row["usd"] for row in unknown if row["made"]} == {None}
     start = training[0]
     data = {**start.data, "target": {**start.data["target"], "backend": "local"}}
     free = [make_event(start.type, data, seq=start.seq, prev=start.prev), *training[1:]]
-    made = [row for row in cost_rows(free, Facts(values, True)) if row["made"]]
+    made = [row for row in cost_rows(free, RunFacts(values, True)) if row["made"]]
     by_role = {row["role"]: row["usd"] for row in made}
     assert by_role == {"target": 0.0, "optimizer": None}

@@ -13,7 +13,7 @@ from test_pipeline import clean_env, git
 
 from skilltrail.cli.commands import COMMANDS
 from skilltrail.cli.main import run
-from skilltrail.report.comment import MOST_CHARS, Gain, Told, markdown
+from skilltrail.report.comment import MOST_CHARS, CommentContent, Gain, markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = "`" * 3
@@ -96,14 +96,16 @@ def test_skills_that_were_measured_are_told_of_in_place_of_the_run(
 
 def test_no_gain_never_passes_a_threshold_and_hostile_text_stays_text() -> None:
     hostile = f"+{FENCE}\n+</details><script>alert(1)</script>\n" * 3000
-    told = Told(None, -1.0, [["test", "0", "-", "-", "-"]], [], "a`b<img>", hostile)
+    told = CommentContent(None, -1.0, [["test", "0", "-", "-", "-"]], [], "a`b<img>", hostile)
     assert not told.passed
     text = markdown(told)
     assert len(text) < MOST_CHARS + 5000
     assert f"{FENCE}`diff" in text, "a longer fence than any inside"
     assert "Run `` a`b<img> ``." in text
-    assert Told(None, None, []).passed
-    assert not Told(Gain(0.0, 0.0, 0.0, 9), 0.0, []).passed, "the same skill is no gain"
+    assert CommentContent(None, None, []).passed
+    assert not CommentContent(Gain(0.0, 0.0, 0.0, 9), 0.0, []).passed, (
+        "the same skill is no gain"
+    )
 
 
 def test_a_branch_holds_the_run_and_nothing_checked_out_changes(

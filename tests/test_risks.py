@@ -11,7 +11,7 @@ from risk_lines import HARMLESS, POISONED, UNSEEN_LINES
 
 from skilltrail.optimizers.screen import Screen
 from skilltrail.skill.edit import Edit
-from skilltrail.skill.risks import Risk, risks_of, risks_told, risky_lines
+from skilltrail.skill.risks import Risk, risks_of, risks_text, risky_lines
 
 
 @pytest.mark.parametrize("line", [*POISONED, *UNSEEN_LINES])
@@ -95,8 +95,8 @@ def test_only_new_lines_count_and_each_as_often_as_it_is_new() -> None:
         (3, (Risk.SENDING,)),
         (5, (Risk.CREDENTIAL,)),
     ]
-    assert risks_told(found) == "credentials 1, sending 1"
-    assert risks_told(()) == "none"
+    assert risks_text(found) == "credentials 1, sending 1"
+    assert risks_text(()) == "none"
 
 
 def test_a_comment_counts_to_its_end_and_a_region_marker_is_none() -> None:

@@ -232,7 +232,7 @@ def test_a_review_decides_once_and_its_items_are_read(
 ) -> None:
     from env_world import env_of
 
-    from skilltrail.data.find import Source
+    from skilltrail.data.find import DataSource
     from skilltrail.data.load import read_items
 
     folder = workspace(tmp_path, monkeypatch, a=CORRECTED, b=TESTED)
@@ -242,7 +242,7 @@ def test_a_review_decides_once_and_its_items_are_read(
     assert run(["harvest", "review", "--accept", kept["id"], "--drop", other["id"]]) == 0
     assert run(["harvest", "--from", "given"]) == 0
     assert rows(folder / PROPOSED) == []
-    (item,) = read_items(Source({"": folder / ITEMS}), env_of("qa"), tmp_path).items
+    (item,) = read_items(DataSource({"": folder / ITEMS}), env_of("qa"), tmp_path).items
     assert [item.item.id, item.item.group] == [kept["id"], kept["group"]]
     assert item.item.gold["scorer"] == "judge"
 

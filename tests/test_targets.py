@@ -27,7 +27,7 @@ from skilltrail.history.log.log import read_log
 from skilltrail.history.log.recorder import Recorder
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.types.parts import RowScored
-from skilltrail.history.log.words import sentence, told
+from skilltrail.history.log.words import sentence, sentences
 from skilltrail.method.gate import GateRule, gate_order, judge_all
 from skilltrail.method.rollout import Rollouts
 from skilltrail.method.run import Run, gate_rule
@@ -66,14 +66,14 @@ def test_what_is_shown_of_several_targets_counts_cases_and_commits_keep_their_wo
         read_log(folder / f"11-targets{kind}.jsonl", continues=bool(kind))
         for kind in ("", ".evaluation")
     ]
-    shown = [words for events in logs for _, words in told(events)]
+    shown = [words for events in logs for _, words in sentences(events)]
     counted = [words for words in shown if words.startswith(("rollouts:", "gate:"))]
     assert any("selection on 4 of 12 cases" in words for words in counted)
     assert any(" on 12 cases" in words for words in counted)
     assert not [words for words in counted if " item" in words]
     assert "selection on 12 items" in "".join(sentence(event, None) for event in logs[0])
     one = read_log(folder / "11-pareto.jsonl")
-    assert not [words for _, words in told(one) if " case" in words]
+    assert not [words for _, words in sentences(one) if " case" in words]
 
 
 def test_the_score_of_several_targets_is_their_weighted_mean() -> None:
@@ -232,7 +232,7 @@ def test_a_run_rejects_what_harms_one_target_and_says_so_wherever_one_looks(
     }
     patch = events[first(events, "edits.selected", step=1)].data["patch"]
     assert "target small falls" in audit_text(audit_patch(RunLog(events), patch, LogOnly()))
-    words = [line for event, line in told(events) if event.type == "gate.judged"]
+    words = [line for event, line in sentences(events) if event.type == "gate.judged"]
     assert "small 0.125 → " in words[0]
     rows = curve(events)
     assert (rows[1]["before_small"], rows[1]["after_small"]) == (0.125, 0.25)

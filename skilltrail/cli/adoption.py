@@ -14,20 +14,20 @@ from pathlib import Path
 
 from skilltrail.core.errors import UsageError
 from skilltrail.history.ask.audit_text import audit_markdown, fenced
-from skilltrail.history.ask.sources import Skill
+from skilltrail.history.ask.sources import SkillFound
 from skilltrail.history.git.commits import AUTHOR
 from skilltrail.history.git.proposing import commit_stream
 from skilltrail.history.git.repository import Git
 from skilltrail.runtime.console import safe
 from skilltrail.skill.document import unified_diff
-from skilltrail.skill.risks import RiskyLine, risks_told, risky_lines
+from skilltrail.skill.risks import RiskyLine, risks_text, risky_lines
 
 _MARK = "Skilltrail-Proposal"
 Risk = tuple[str, RiskyLine]  # the file's name, "" for the skill's first
 
 
 @dataclass(frozen=True)
-class Change:
+class FileChange:
     """A file of the skill that differs from the live one.
 
     Attributes:
@@ -55,7 +55,7 @@ class Change:
         return [("" if self.name == self.path.name else self.name, line) for line in lines]
 
 
-def told(risk: Risk) -> str:
+def risk_text(risk: Risk) -> str:
     """Return a risky line as a line of text: file, number, risks, what it says."""
     file, line = risk
     where = f"{file}:" if file else ""
@@ -64,7 +64,11 @@ def told(risk: Risk) -> str:
 
 
 def page(
-    found: Skill, path: Path, changes: Sequence[Change], scores: str = "", branch: str = ""
+    found: SkillFound,
+    path: Path,
+    changes: Sequence[FileChange],
+    scores: str = "",
+    branch: str = "",
 ) -> str:
     """Return the proposal as a Markdown page for review."""
     risks = [risk for one in changes for risk in one.risks]
@@ -72,12 +76,12 @@ def page(
     parts = [f"# Proposal: {path.name} from {which}", scores]
     parts += ["## What changes", fenced("".join(one.diff for one in changes), "diff")]
     if risks:
-        summary = f"New lines to look at: {risks_told(line for _, line in risks)}."
-        parts += ["## Look twice", summary, fenced("".join(map(told, risks)))]
-    if found.story is not None and found.version:
+        summary = f"New lines to look at: {risks_text(line for _, line in risks)}."
+        parts += ["## Look twice", summary, fenced("".join(map(risk_text, risks)))]
+    if found.log is not None and found.version:
         from skilltrail.cli.commands.ask.audit import audits_of
 
-        audits = audits_of(found.story, range(1, found.version + 1))
+        audits = audits_of(found.log, range(1, found.version + 1))
         parts += ["## Why", "\n".join(map(audit_markdown, audits))]
     take = f"git merge {branch}\n" if branch else ""
     take += f"skilltrail adopt {path} --skill {found.name}\n"
@@ -85,7 +89,9 @@ def page(
     return "\n\n".join(part.strip("\n") for part in parts if part.strip()) + "\n"
 
 
-def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message: str) -> str:
+def put_on_branch(
+    folder: Path, branch: str, changes: Sequence[FileChange], message: str
+) -> str:
     """Put the changes on a branch as one commit on HEAD; return the commit.
 
     An earlier proposal on that branch is replaced, other work is not.
@@ -115,7 +121,7 @@ def put_on_branch(folder: Path, branch: str, changes: Sequence[Change], message:
     return git.resolve(ref)
 
 
-def _contents(root: Path, changes: Sequence[Change]) -> Iterator[tuple[str, bytes | None]]:
+def _contents(root: Path, changes: Sequence[FileChange]) -> Iterator[tuple[str, bytes | None]]:
     """Yield path from the repository's root and new content, None where it goes."""
     for one in changes:
         path = one.path.parent.resolve() / one.path.name

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from skilltrail.core.errors import FaultError, UsageError
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 from skilltrail.store.place import Place
 from skilltrail.ui.watch import Log, Stamp, logs
 
@@ -111,7 +111,7 @@ class Tail:
             kept = next((n for n, (a, b) in enumerate(pairs) if a.id != b.id), len(before))
             yield News(f"the run now goes another way after event {kept}")
         self._seen = data
-        for event, words in list(told(self._events))[kept:]:
+        for event, words in list(sentences(self._events))[kept:]:
             yield News("", event, words)
 
 

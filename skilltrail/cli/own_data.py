@@ -20,9 +20,9 @@ from skilltrail.data.intake.choose import Choice, choose
 from skilltrail.data.intake.columns import Columns, find_columns
 from skilltrail.data.intake.exact import assign_exactly, shares
 from skilltrail.data.intake.power import size_warnings
-from skilltrail.data.intake.records import Records, known_columns, make_records
+from skilltrail.data.intake.records import RecordsMade, known_columns, make_records
 from skilltrail.data.intake.tables import Table, read_table
-from skilltrail.data.load import Reading, read_items
+from skilltrail.data.load import SourceRead, read_items
 from skilltrail.data.read import read_records
 from skilltrail.envs.registry import load_environment
 from skilltrail.params.edit import set_params
@@ -43,7 +43,7 @@ class Wanted:
 
 
 @dataclass
-class Plan:
+class ImportPlan:
     """What would be written: records by split, the choice, and what to tell."""
 
     name: str
@@ -69,7 +69,7 @@ class Plan:
 
 def plan_of(
     wanted: Wanted, root: Path, ask: Callable[[str, Sequence[str]], str] | None = None
-) -> Plan:
+) -> ImportPlan:
     """Return what `wanted` comes to; nothing is written.
 
     Args:
@@ -89,7 +89,7 @@ def plan_of(
     before = _standing(root / "data" / name)
     records = _with_old(records, before)
     splits, how = _split(records, wanted, before)
-    plan = Plan(name, table.kind, len(table.rows), columns, choice, splits, how)
+    plan = ImportPlan(name, table.kind, len(table.rows), columns, choice, splits, how)
     plan.ignored = known_columns(columns, names)
     plan.notes = [*table.notes, *made.notes, *apart]
     plan.n_types = len({one.get("task_type") for one in records} - {None})
@@ -97,7 +97,7 @@ def plan_of(
     return plan
 
 
-def write_items(plan: Plan, workspace: Path) -> list[str]:
+def write_items(plan: ImportPlan, workspace: Path) -> list[str]:
     """Write the items, one file a split; return the names of the files."""
     written = []
     for split in SPLITS:
@@ -108,7 +108,7 @@ def write_items(plan: Plan, workspace: Path) -> list[str]:
     return written
 
 
-def set_up(plan: Plan, workspace: Path, more: Mapping[str, Any]) -> None:
+def set_up(plan: ImportPlan, workspace: Path, more: Mapping[str, Any]) -> None:
     """Set what the plan chose in params.yaml, whose comments stay, and say why at its top."""
     values: dict[str, Any] = {"env": plan.choice.env, "data.split_dir": plan.folder}
     if plan.choice.scorer is not None:
@@ -127,7 +127,7 @@ def set_up(plan: Plan, workspace: Path, more: Mapping[str, Any]) -> None:
     write_atomic(path, head + path.read_text(encoding="utf-8"))
 
 
-def told(plan: Plan, file: str) -> list[str]:
+def plan_lines(plan: ImportPlan, file: str) -> list[str]:
     """Return what a plan says to a person, a line each."""
     roles = [f"{role} <- {name!r}" for role, name in plan.columns.of.items()]
     if plan.columns.options:
@@ -174,7 +174,7 @@ def _columns(
     return Columns(given, columns.options, columns.guessed and ask is None)
 
 
-def _valid(made: Records, choice: Choice) -> tuple[list[dict[str, Any]], list[str]]:
+def _valid(made: RecordsMade, choice: Choice) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the records that the environment itself takes, and what to tell of the others.
 
     Raises:
@@ -189,7 +189,7 @@ def _valid(made: Records, choice: Choice) -> tuple[list[dict[str, Any]], list[st
         path = Path(place) / "items.jsonl"
         bare = [{k: v for k, v in one.items() if k != "split"} for one in made.records]
         write_atomic(path, "".join(canonical(one) + "\n" for one in bare))
-        reading: Reading = read_items(
+        reading: SourceRead = read_items(
             find_source(Path(place), choice.env, "items.jsonl", "data/none"), env, Path(place)
         )
     ids = {one.item.id for one in reading.items}
@@ -262,7 +262,7 @@ def copy_skill(source: Path, workspace: Path, name: str) -> str:
     return path
 
 
-def as_json(plan: Plan) -> dict[str, Any]:
+def as_json(plan: ImportPlan) -> dict[str, Any]:
     """Return a plan as JSON."""
     return {
         "rows": plan.n_rows,

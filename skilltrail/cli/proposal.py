@@ -11,7 +11,7 @@ from skilltrail.core.errors import UsageError
 from skilltrail.history.git.merging import CHOSEN_WITH, GENERATED
 from skilltrail.history.git.proposing import commit_stream
 from skilltrail.history.git.repository import Git, GitError
-from skilltrail.report.comment import Told, verdict
+from skilltrail.report.comment import CommentContent, verdict
 from skilltrail.runtime.workspace import load_params
 from skilltrail.store.place import Place
 
@@ -19,7 +19,7 @@ PREFIX = "skilltrail/"
 
 
 @dataclass(frozen=True)
-class Proposal:
+class ProposedBranch:
     """A branch that was made: `files` are those that it changes, from the repository's root."""
 
     branch: str
@@ -29,7 +29,9 @@ class Proposal:
     remote: str
 
 
-def propose(place: Place, told: Told, branch: str | None, adopt: Path | None) -> Proposal:
+def propose(
+    place: Place, told: CommentContent, branch: str | None, adopt: Path | None
+) -> ProposedBranch:
     """Make the branch.
 
     Raises:
@@ -51,16 +53,16 @@ def propose(place: Place, told: Told, branch: str | None, adopt: Path | None) ->
         raise UsageError("skilltrail pr", "HEAD holds this run already", remedy)
     title = f"Train the skill: {told.title.removeprefix('Skilltrail: ')}"
     ref = f"refs/heads/{name}"
-    standing = git.refs(ref).get(ref)
-    if standing is None or not _same(git, standing, head, files, contents):
-        if standing is not None:
+    existing = git.refs(ref).get(ref)
+    if existing is None or not _same(git, existing, head, files, contents):
+        if existing is not None:
             remedy = "Name another: --branch NAME; or remove it: `git branch -D NAME`"
             raise UsageError(f"branch {name}", "it holds something else", remedy)
         chosen = {path: contents[path] for path in files}
         message = f"{title}\n\n{verdict(told).capitalize()}.\n"
         people = {"author": _ident(git, "AUTHOR"), "committer": _ident(git, "COMMITTER")}
         git.fast_import(commit_stream(git, ref, head, message, chosen, **people))
-    return Proposal(name, git.resolve(ref), title, sorted(files), _remote(git))
+    return ProposedBranch(name, git.resolve(ref), title, sorted(files), _remote(git))
 
 
 def _head(git: Git) -> str:

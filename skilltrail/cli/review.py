@@ -17,16 +17,16 @@ from skilltrail.core.canon import loaded
 from skilltrail.core.errors import UsageError
 from skilltrail.core.layout import EVENTS
 from skilltrail.history.ask.audit_record import Audit
-from skilltrail.history.ask.sources import Project, Skill, find_skill
+from skilltrail.history.ask.sources import Project, SkillFound, find_skill
 from skilltrail.history.log.log import read_log
 from skilltrail.history.log.words import score
-from skilltrail.report.comment import Gain, Told
+from skilltrail.report.comment import CommentContent, Gain
 from skilltrail.skill.document import unified_diff
-from skilltrail.skill.risks import risks_told, risky_lines
+from skilltrail.skill.risks import risks_text, risky_lines
 from skilltrail.store.place import find_place
 
 
-def of_run(least: float | None) -> Told:
+def of_run(least: float | None) -> CommentContent:
     """Return what is told of the run of `skills/events.jsonl`.
 
     Raises:
@@ -45,7 +45,7 @@ def of_run(least: float | None) -> Told:
     here = Project(place.workspace, place.root)
     seed, best = (find_skill(here, name) for name in ("seed", "best"))
     steps = f"steps: {scores['steps']} ({scores['accepted']} accepted)"
-    return Told(
+    return CommentContent(
         _gain(test, test.get("items", 0)),
         least,
         rows,
@@ -56,7 +56,7 @@ def of_run(least: float | None) -> Told:
     )
 
 
-def of_measured(path: Path, least: float | None) -> Told:
+def of_measured(path: Path, least: float | None) -> CommentContent:
     """Return what is told of skills measured by `skilltrail evaluate --json`: the last of them
     against the first.
 
@@ -69,7 +69,7 @@ def of_measured(path: Path, least: float | None) -> Told:
     items = int(rows[-1]["coverage"]["scored"])
     cells = ["measured", str(items), *(score(row["mean_hard"]) for row in (rows[0], rows[-1]))]
     gain = _gain(rows[-1], items)
-    return Told(
+    return CommentContent(
         gain,
         least,
         [[*cells, "-" if gain is None else str(gain)]],
@@ -80,10 +80,10 @@ def of_measured(path: Path, least: float | None) -> Told:
     )
 
 
-def _audits(skill: Skill) -> list[Audit]:
+def _audits(skill: SkillFound) -> list[Audit]:
     """Return the audits of the versions up to this one, the last first."""
     numbers = range(0 if skill.version is None else skill.version, 0, -1)
-    return [] if skill.story is None else audits_of(skill.story, numbers)
+    return [] if skill.log is None else audits_of(skill.log, numbers)
 
 
 def _gain(numbers: Any, items: int) -> Gain | None:
@@ -94,7 +94,7 @@ def _gain(numbers: Any, items: int) -> Gain | None:
 
 def _to_review(before: str, after: str) -> list[str]:
     lines = risky_lines(after, before)
-    return [f"new lines to review: {risks_told(lines)}"] if lines else []
+    return [f"new lines to review: {risks_text(lines)}"] if lines else []
 
 
 def _read_measured(path: Path) -> Sequence[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from skilltrail.core.errors import UsageError
 from skilltrail.core.redact import Redactor
-from skilltrail.history.ask.sources import Project, Source
+from skilltrail.history.ask.sources import LogFound, Project
 from skilltrail.runtime.console import emit, say
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def write_inspect(folder: Path, events: Sequence[Event]) -> None:
             say(f"wrote {path}")
 
 
-def hand_over(
+def export_to_sinks(
     mlflow: str | None,
     otlp: str | None,
     here: Project,
-    source: Source,
+    source: LogFound,
     evaluation: Sequence[Event],
 ) -> None:
     """Give a run to those programs that were named."""

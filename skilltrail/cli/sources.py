@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.history.ask.sources import (
+    LogFound,
     Project,
-    Skill,
-    Source,
+    SkillFound,
     fallback,
     find_skill,
     names_no_run,
@@ -25,7 +25,7 @@ def project() -> Project:
     return Project(place.workspace, place.root)
 
 
-def source_of(run: str | None) -> Source:
+def source_of(run: str | None) -> LogFound:
     """Open the log `run`; where none is named and a live log stands in, say so on stderr."""
     here = project()
     source = open_source(here, run)
@@ -34,7 +34,7 @@ def source_of(run: str | None) -> Source:
     return source
 
 
-def answer(run: str | None, show: Callable[[Source], None]) -> None:
+def answer(run: str | None, show: Callable[[LogFound], None]) -> None:
     """Let `show` tell what the log `run` says, as far as it is whole; then say where it ends.
 
     Raises:
@@ -70,7 +70,7 @@ def tell_fallback(here: Project) -> None:
         say(notice)
 
 
-def skill_of(here: Project, name: str) -> Skill:
+def skill_of(here: Project, name: str) -> SkillFound:
     """Find the skill `name`; where it names no run and a live log stands in, say so."""
     found = find_skill(here, name)
     if names_no_run(here, name):

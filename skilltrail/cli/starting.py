@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from skilltrail.cli.own_data import (
-    Plan,
+    ImportPlan,
     Wanted,
     as_json,
     copy_skill,
+    plan_lines,
     plan_of,
     set_up,
-    told,
     write_items,
 )
 from skilltrail.core.errors import SkilltrailError, UsageError
@@ -61,8 +61,8 @@ def start(
     models = _models(asked.target, asked.optimizer)
     bounds = {} if asked.target is not None else {"stop.calls": FIRST_CALLS}
     plan = plan_of(asked.wanted, asked.place, ask)
-    standing = (asked.place / "dvc.yaml").exists()
-    if not standing:
+    existing = (asked.place / "dvc.yaml").exists()
+    if not existing:
         _repository(asked.place, agree)
         init_workspace(asked.place, None, beside=("data",), env=plan.choice.env)
     seed = (
@@ -71,14 +71,14 @@ def start(
         else {"skill.seed": copy_skill(asked.skill, asked.place, plan.name)}
     )
     write_items(plan, asked.place)
-    if not standing or models or seed or not _uses(asked.place, plan):
-        set_up(plan, asked.place, models | seed | ({} if standing else bounds))
+    if not existing or models or seed or not _uses(asked.place, plan):
+        set_up(plan, asked.place, models | seed | ({} if existing else bounds))
     params = load_params(asked.place)
     lacking = _weights(params.target.backend, params.target.model, agree)
     if json:
         emit_json(as_json(plan) | {"next": _next(asked.place, lacking)})
         return
-    for line in told(plan, asked.wanted.path.name):
+    for line in plan_lines(plan, asked.wanted.path.name):
         emit(line)
     own = f"skills/seeds/{plan.choice.env}.md (a start; --skill takes yours)"
     emit(f"skill        {params.skill.seed if seed else own}")
@@ -116,7 +116,7 @@ def _repository(place: Path, agree: Agree) -> None:
         raise SkilltrailError("`git init`", done.stderr.strip(), "Fix that, then run it again")
 
 
-def _uses(place: Path, plan: Plan) -> bool:
+def _uses(place: Path, plan: ImportPlan) -> bool:
     return load_params(place).data.split_dir == plan.folder
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from skilltrail.core.item import FEEDBACK, Item
-from skilltrail.data.find import FEEDBACK_FILE, Source
+from skilltrail.data.find import FEEDBACK_FILE, DataSource
 from skilltrail.data.read import read_records
 from skilltrail.envs.protocol import Where
 
@@ -38,7 +38,7 @@ def with_words(item: Item, words: str) -> Item:
     return replace(item, extra={**item.extra, FEEDBACK: "\n".join(lines)})
 
 
-def feedback_file(source: Source, known: set[str]) -> dict[str, str]:
+def feedback_file(source: DataSource, known: set[str]) -> dict[str, str]:
     """Return what `feedback.jsonl` beside the files of `source` says, by item id.
 
     Raises:

@@ -32,7 +32,7 @@ FEEDBACK_FILE = "feedback.jsonl"  # beside the items: what people say of them
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """The files that items come from.
 
     Attributes:
@@ -47,7 +47,7 @@ class Source:
         return bool(self.files) and "" not in self.files
 
 
-def find_source(root: Path, env: str, path: str, split_dir: str) -> Source:
+def find_source(root: Path, env: str, path: str, split_dir: str) -> DataSource:
     """Return the files that the params name.
 
     Raises:
@@ -62,15 +62,15 @@ def find_source(root: Path, env: str, path: str, split_dir: str) -> Source:
             f"Set one of them back to {NOTHING}",
         )
     if has_dir:
-        return Source(_split_files(root, root / split_dir, "data.split_dir"))
+        return DataSource(_split_files(root, root / split_dir, "data.split_dir"))
     if has_path:
-        return Source({"": _items_file(root, root / path, "data.path")})
+        return DataSource({"": _items_file(root, root / path, "data.path")})
     if env in environment_folders() and _has_own_records(env):
-        return Source({})
+        return DataSource({})
     own = root / "data" / env
     if own.is_dir() and any(_candidates(own, names) for names in NAMES.values()):
-        return Source(_split_files(root, own, "env"))
-    return Source({"": _items_file(root, own, "env")})
+        return DataSource(_split_files(root, own, "env"))
+    return DataSource({"": _items_file(root, own, "env")})
 
 
 def _has_own_records(env: str) -> bool:

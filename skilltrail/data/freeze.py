@@ -14,7 +14,7 @@ from typing import Any
 from skilltrail.core.item import SPLITS, Item
 from skilltrail.data.assign import assign, limited, parse_ratio
 from skilltrail.data.find import find_source
-from skilltrail.data.load import Loaded, Reading, read_items
+from skilltrail.data.load import Loaded, SourceRead, read_items
 from skilltrail.data.overlap import Overlap, overlap_counts, overlaps, refuse_overlaps
 from skilltrail.data.splits import manifest_of, write_splits
 from skilltrail.data.suspect import DataWarning, cut_contexts, warnings_for
@@ -118,7 +118,7 @@ def split_sizes(params: Params, environment: Environment, root: Path) -> dict[st
 
 def look_at_items(
     params: Params, environment: Environment, root: Path
-) -> tuple[Reading, list[DataWarning]]:
+) -> tuple[SourceRead, list[DataWarning]]:
     """Return the items and what a person should look at in them, without writing anything.
 
     Raises:
@@ -128,12 +128,14 @@ def look_at_items(
     return reading, _warnings(reading, environment, params.data)
 
 
-def _items(data: Data, environment: Environment, root: Path) -> Reading:
+def _items(data: Data, environment: Environment, root: Path) -> SourceRead:
     source = find_source(root, environment.name, data.path, data.split_dir)
     return read_items(source, environment, root, data.group_key)
 
 
-def _read(data: Data, environment: Environment, root: Path) -> tuple[Reading, dict[str, str]]:
+def _read(
+    data: Data, environment: Environment, root: Path
+) -> tuple[SourceRead, dict[str, str]]:
     """Return the items, and the split of each by its id."""
     reading = _items(data, environment, root)
     if reading.assigned:
@@ -141,7 +143,7 @@ def _read(data: Data, environment: Environment, root: Path) -> tuple[Reading, di
     return reading, assign(reading.items, parse_ratio(data.ratio), data.split_seed)
 
 
-def _warnings(reading: Reading, environment: Environment, data: Data) -> list[DataWarning]:
+def _warnings(reading: SourceRead, environment: Environment, data: Data) -> list[DataWarning]:
     apart = [DataWarning("set_apart", reading.told_apart())] if reading.apart else []
     found = warnings_for(reading.items, data.group_key)
     return apart + found + cut_contexts(reading.items, environment)

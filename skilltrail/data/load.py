@@ -19,7 +19,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.errors import DataError, ParamError
 from skilltrail.core.item import FEEDBACK, Item
 from skilltrail.data.feedback import feedback_file, with_feedback, with_words
-from skilltrail.data.find import Source, shown
+from skilltrail.data.find import DataSource, shown
 from skilltrail.data.read import read_records
 from skilltrail.data.record import Record
 from skilltrail.data.split_field import split_field
@@ -75,7 +75,7 @@ class SetApart:
 
 
 @dataclass
-class Reading:
+class SourceRead:
     """What the files of a source hold.
 
     Attributes:
@@ -100,8 +100,8 @@ class Reading:
 
 
 def read_items(
-    source: Source, environment: Environment, root: Path, group_key: str | None = None
-) -> Reading:
+    source: DataSource, environment: Environment, root: Path, group_key: str | None = None
+) -> SourceRead:
     """Return the items of every file of `source`, in file order.
 
     Raises:
@@ -111,7 +111,7 @@ def read_items(
     """
     ids = environment.id_fields
     known = {_bare(name): name for name in (*environment.fields, *ids, *_COMMON)}
-    found = Reading(assigned=source.ready_made)
+    found = SourceRead(assigned=source.ready_made)
     for split, raw in _raw(source, environment, root):
         records = [_named(one, known) for one in raw]
         column = None if source.ready_made else split_field(records)
@@ -137,7 +137,7 @@ def read_items(
 
 
 def _raw(
-    source: Source, environment: Environment, root: Path
+    source: DataSource, environment: Environment, root: Path
 ) -> Iterator[tuple[str, Iterable[Record]]]:
     """Yield the records of each split, or of all items under ""."""
     for split, path in source.files.items():
@@ -172,7 +172,7 @@ def _with_id(record: Record, environment: Environment) -> Record:
     return Record({**record.data, name: id}, record.where)
 
 
-def _load(found: Reading, record: Record, split: str, environment: Environment) -> None:
+def _load(found: SourceRead, record: Record, split: str, environment: Environment) -> None:
     data, where = dict(record.data), record.where
     name = next((n for n in environment.id_fields if data.get(n) is not None), "id")
     if isinstance(data.get("id"), int) and not isinstance(data["id"], bool):

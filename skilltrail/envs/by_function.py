@@ -57,7 +57,7 @@ class MetricParams:
 
 
 @dataclass
-class Said:
+class FunctionReply:
     """What the function said of a reply."""
 
     score: float
@@ -74,7 +74,7 @@ def named(metric: Metric) -> str:
     return f"{name}:{hashlib.sha256(source.encode()).hexdigest()[:12]}" if source else name
 
 
-def _said(value: Any) -> Said:
+def _said(value: Any) -> FunctionReply:
     """Return what a function's value says.
 
     Raises:
@@ -88,12 +88,12 @@ def _said(value: Any) -> Said:
     # A comparison of NumPy's is a number to NumPy alone, and a decimal to nobody else.
     if isinstance(score, Decimal | np.bool_):
         score = float(score)
-    return Said(score, feedback)
+    return FunctionReply(score, feedback)
 
 
 @dataclass
 class _Memory:
-    said: dict[tuple[str, str], Said] = field(default_factory=dict)
+    said: dict[tuple[str, str], FunctionReply] = field(default_factory=dict)
 
 
 class MetricEnv(Environment):
@@ -164,7 +164,7 @@ class MetricEnv(Environment):
         """Return the function's feedback on the reply."""
         return self._said(item, trajectory.answer).feedback
 
-    def _said(self, item: Item, reply: str) -> Said:
+    def _said(self, item: Item, reply: str) -> FunctionReply:
         known = self._memory.said.get((item.id, reply))
         if known is not None:
             return known

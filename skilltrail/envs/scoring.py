@@ -36,7 +36,7 @@ class Raised(Exception):
     """The hook raised: `str(error)` says what and where."""
 
 
-class Guard:
+class ScorerChild:
     """The door to the child."""
 
     def __init__(self, cpu_s: int = CPU_S, wall_s: float = WALL_S) -> None:
@@ -69,7 +69,7 @@ class Guard:
         return bool(self._known) and _digest(env, params, hook, args) in self._known
 
 
-GUARD = Guard()
+GUARD = ScorerChild()
 
 
 def _value(said: Mapping[str, Any]) -> Any:
@@ -125,7 +125,7 @@ async def rolled_out(env: Environment, item: Item, skill: str, target: Model) ->
 
 
 def by_rule(
-    env: Environment, item: Item, trajectory: Trajectory, guard: Guard = GUARD
+    env: Environment, item: Item, trajectory: Trajectory, guard: ScorerChild = GUARD
 ) -> Score:
     """Return the score that the environment's own rule gives.
 
@@ -199,7 +199,7 @@ def asked(
     hook: Callable[[Item, Trajectory], Any],
     item: Item,
     trajectory: Trajectory,
-    guard: Guard = GUARD,
+    guard: ScorerChild = GUARD,
 ) -> Any:
     """Return what a hook of an environment says of a rollout.
 

@@ -45,7 +45,7 @@ def epoch_view(run: Run, state: State, epoch: int, pairs: tuple[Pair, ...]) -> E
         previous_skill=state.epoch_skill,
         pairs=pairs,
         guidance="" if guidance is None else guidance,
-        guidance_fate=state.guidance_fate,
+        guidance_result=state.guidance_result,
         history=state.history,
         meta_skill=state.meta_skill,
         max_skill_tokens=most if most else None,

@@ -61,7 +61,7 @@ async def evaluate_candidate(
         "candidate": text_digest(text),
     }
     about |= recorded(verdict, len(order)) | tokens
-    judged = run.tell(types.GateJudged(**where, **rule_told(run, rule), **about))
+    judged = run.tell(types.GateJudged(**where, **rule_fields(run, rule), **about))
     state = run.follow(state)
     if verdict.verdict is Verdict.ACCEPTED:
         record_version(run, state, built, judged)
@@ -77,7 +77,7 @@ async def evaluate_candidate(
     )
 
 
-def rule_told(run: Run, rule: GateRule) -> dict[str, Any]:
+def rule_fields(run: Run, rule: GateRule) -> dict[str, Any]:
     """Return what a verdict says of the rule that it was made by."""
     repeats = run.params.gate.repeats
     told = {"rule": f"{rule.rule}/1", "order": ORDER, **rule.consumed()}

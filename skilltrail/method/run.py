@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 from skilltrail.core.item import FEEDBACK, Item
 from skilltrail.core.trajectory import Trajectory
-from skilltrail.history.log.events import Event, told
+from skilltrail.history.log.events import Event, as_recorded
 from skilltrail.history.log.evolve import evolve
 from skilltrail.history.log.run_state import RunState
-from skilltrail.history.log.types.parts import Part
+from skilltrail.history.log.types.parts import EventPart
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts
 from skilltrail.method.schedule import Step, plan_epoch, steps_per_epoch
@@ -88,9 +88,9 @@ class Run:
             state = evolve(state, event)
         return state
 
-    def tell(self, said: Part) -> Event:
+    def tell(self, said: EventPart) -> Event:
         """Record what happened as the history's next event."""
-        return self.history.append(*told(said))
+        return self.history.append(*as_recorded(said))
 
     def observe(self, rollout: Rollout, skill: str) -> Observation | None:
         """Return what the optimizer may see of a train rollout; None when it is missing.

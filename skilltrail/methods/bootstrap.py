@@ -30,7 +30,7 @@ from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.demonstrations import as_patch, labelled, solved
 from skilltrail.methods.draws import Draws
-from skilltrail.methods.steps import Tried, build, choose_parents, judge, seed_of
+from skilltrail.methods.steps import CandidateTried, build, choose_parents, judge, seed_of
 from skilltrail.skill.edit import Patch
 
 
@@ -42,7 +42,7 @@ class Teacher:
     known: frozenset[str]
 
     @staticmethod
-    def of(tried: Tried, labels: Patch) -> Teacher:
+    def of(tried: CandidateTried, labels: Patch) -> Teacher:
         """Return the teacher whose document was made of the seed and these demonstrations."""
         items = frozenset(id for edit in labels.edits for id in edit.items)
         return Teacher(tried.built.candidate.text, items)

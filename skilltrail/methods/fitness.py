@@ -22,7 +22,7 @@ from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
 from skilltrail.methods.draws import Draws
-from skilltrail.methods.steps import Member, Tried, judge
+from skilltrail.methods.steps import CandidateTried, PoolMember, judge
 from skilltrail.optimizers.protocol import Observation
 
 SAMPLE = "sample/1"
@@ -37,8 +37,8 @@ class Scored:
     seen: tuple[Observation, ...] = ()
     version: int | None = None
 
-    def member(self, weight: int | None = None) -> Member:
-        return Member(self.text, self.version, self.fitness, weight)
+    def member(self, weight: int | None = None) -> PoolMember:
+        return PoolMember(self.text, self.version, self.fitness, weight)
 
 
 def drawn(draws: Draws, ids: Sequence[str], size: int, step: int = 0) -> list[str]:
@@ -89,7 +89,7 @@ async def try_out(
     run: Run,
     state: State,
     step: Step,
-    tried: Tried,
+    tried: CandidateTried,
     items: Sequence[Item],
     known: Sequence[Scored],
 ) -> tuple[State, Scored | None]:

@@ -46,7 +46,7 @@ from skilltrail.methods.draws import Draws
 from skilltrail.methods.minibatch import consumed, judge_minibatch, roll_out
 from skilltrail.methods.pareto import lots, values_of
 from skilltrail.methods.pool import Known, Pool, ancestors, begin, grown
-from skilltrail.methods.steps import Tried, build, choose_parents, select_all
+from skilltrail.methods.steps import CandidateTried, build, choose_parents, select_all
 from skilltrail.optimizers.protocol import Observation
 from skilltrail.skill.alignment import comparable
 from skilltrail.skill.document import split_lines
@@ -153,7 +153,7 @@ async def mutate(
     return after, grown(pool, state, after, (parent.version,))
 
 
-def unusable(pool: Pool, tried: Tried) -> str:
+def unusable(pool: Pool, tried: CandidateTried) -> str:
     """Return why a candidate goes no further, "" where it does."""
     if not tried.built.usable:
         return tried.built.reason
@@ -163,7 +163,7 @@ def unusable(pool: Pool, tried: Tried) -> str:
 
 async def propose(
     run: Run, state: State, parent: Known, step: Step, seen: tuple[Observation, ...]
-) -> Tried | None:
+) -> CandidateTried | None:
     """Reflect on the minibatch; return the candidate of all that was proposed, or None."""
     view = replace(
         view_of(run, state, step, None, seen),
@@ -179,7 +179,12 @@ async def propose(
 
 
 async def keep(
-    run: Run, state: State, parent: Known, step: Step, tried: Tried, before: list[Rollout]
+    run: Run,
+    state: State,
+    parent: Known,
+    step: Step,
+    tried: CandidateTried,
+    before: list[Rollout],
 ) -> State:
     """Let the minibatch judge a candidate; one that it lets through is measured in full."""
     text = tried.built.candidate.text

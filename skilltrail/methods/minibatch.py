@@ -17,7 +17,7 @@ from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, scored
 from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step
-from skilltrail.methods.steps import Tried
+from skilltrail.methods.steps import CandidateTried
 from skilltrail.optimizers.protocol import Observation, StepRecord
 
 TAG, ORDER = "improvement/1", "batch_order/1"
@@ -35,7 +35,7 @@ async def roll_out(
 
 
 async def judge_minibatch(
-    run: Run, step: Step, tried: Tried, parent: str, before: Sequence[Rollout]
+    run: Run, step: Step, tried: CandidateTried, parent: str, before: Sequence[Rollout]
 ) -> tuple[Event, StepRecord]:
     """Roll out the same items with the candidate and judge it: its sum must be higher.
 

@@ -37,8 +37,8 @@ from skilltrail.methods.bootstrap import Sets, Teacher
 from skilltrail.methods.draws import Draws
 from skilltrail.methods.fitness import drawn, roll_out_sample
 from skilltrail.methods.steps import (
-    Member,
-    Tried,
+    CandidateTried,
+    PoolMember,
     build,
     choose_parents,
     instruct,
@@ -193,12 +193,12 @@ async def search(
 
 
 @dataclass(frozen=True)
-class Pair:
+class TrialPair:
     """A document with demonstrations, on trial; `tried` None = the seed document itself."""
 
     step: Step
     text: str
-    tried: Tried | None
+    tried: CandidateTried | None
 
     @property
     def faulty(self) -> bool:
@@ -207,22 +207,22 @@ class Pair:
 
 async def put_together(
     run: Run, state: State, step: Step, space: Space, choice: Choice, tag: str
-) -> Pair:
+) -> TrialPair:
     """Record a document with demonstrations as a candidate: the proposal written on the seed,
     or the demonstrations added to the document."""
     (text, written), shown = space.documents[choice[0]], space.sets[choice[1]]
     of_seed = written is None or shown is None
-    parent = seed_of(run) if of_seed else Member(text)
+    parent = seed_of(run) if of_seed else PoolMember(text)
     choose_parents(run, step, [parent], tag, f"document {choice[0]}, set {choice[1]}")
     patch = written if shown is None else shown
     if patch is None:
-        return Pair(step, text, None)
+        return TrialPair(step, text, None)
     tried = await select_all(run, state, step, parent.text, patch, [])
-    return Pair(step, tried.built.candidate.text, tried)
+    return TrialPair(step, tried.built.candidate.text, tried)
 
 
 async def measure(
-    run: Run, state: State, draws: Draws, pair: Pair, size: int
+    run: Run, state: State, draws: Draws, pair: TrialPair, size: int
 ) -> tuple[State, Fraction]:
     """Score a pair on selection items drawn for the step; one that nobody can use scores 0."""
     if pair.faulty:
@@ -234,7 +234,7 @@ async def measure(
     return run.follow(state), score
 
 
-def end(run: Run, state: State, pair: Pair, said: str) -> State:
+def end(run: Run, state: State, pair: TrialPair, said: str) -> State:
     """End the step of a pair that no gate was asked about."""
     if pair.tried is None:
         return end_step(run, state, first_record(pair.step, []), f"the seed: {said}")

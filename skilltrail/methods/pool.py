@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from skilltrail.core.score import Score
 from skilltrail.method.gate import GateRule
 from skilltrail.method.run import State
-from skilltrail.methods.steps import Member
+from skilltrail.methods.steps import PoolMember
 from skilltrail.optimizers.protocol import StepRecord
 
 
@@ -30,8 +30,8 @@ class Known:
     parents: tuple[int, ...] = ()
     history: tuple[StepRecord, ...] = ()
 
-    def member(self, rule: GateRule, weight: int | None = None) -> Member:
-        return Member(self.text, self.version, rule.mean(self.scores), weight)
+    def member(self, rule: GateRule, weight: int | None = None) -> PoolMember:
+        return PoolMember(self.text, self.version, rule.mean(self.scores), weight)
 
     def tried(self, record: StepRecord) -> Known:
         """Return it after a step. A child that was taken up is nothing to make again, so to

@@ -36,7 +36,7 @@ WHOLE: dict[str, Any] = {"rule": REWRITE, "mode": "document"}
 
 
 @dataclass(frozen=True)
-class Member:
+class PoolMember:
     """A document of the pool. `version` is None where it is none; see the event's fields."""
 
     text: str
@@ -51,18 +51,18 @@ class Member:
         return {"digest": text_digest(self.text), **known, **score}
 
 
-def seed_of(run: Run) -> Member:
+def seed_of(run: Run) -> PoolMember:
     """Return the seed skill as a member of the pool."""
-    return Member(run.seed_skill, 0)
+    return PoolMember(run.seed_skill, 0)
 
 
 def choose_parents(
     run: Run,
     step: Step,
-    parents: Sequence[Member],
+    parents: Sequence[PoolMember],
     rule: str,
     reason: str,
-    pool: Sequence[Member] = (),
+    pool: Sequence[PoolMember] = (),
     **consumed: Any,
 ) -> None:
     """Record which documents the step works on, and what they were chosen from; `consumed` is
@@ -83,7 +83,7 @@ def choose_parents(
 
 
 @dataclass(frozen=True)
-class Tried:
+class CandidateTried:
     """A candidate on its way: as built, the step's record so far, and the recorded patch."""
 
     built: Built
@@ -91,7 +91,9 @@ class Tried:
     patch: Patch
 
 
-async def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -> Tried:
+async def build(
+    run: Run, state: State, step: Step, parent: str, patch: Patch
+) -> CandidateTried:
     """Record a patch and the candidate that all of it makes of `parent`."""
     patch = record_patch(run, patch, **step.where)
     return await select_all(run, state, step, parent, patch, [patch])
@@ -99,7 +101,7 @@ async def build(run: Run, state: State, step: Step, parent: str, patch: Patch) -
 
 async def select_all(
     run: Run, state: State, step: Step, parent: str, patch: Patch, proposed: Sequence[Patch]
-) -> Tried:
+) -> CandidateTried:
     """Select a recorded patch as a whole, and record the candidate it makes of `parent`."""
     record_selection(run, step, patch)
     makes = run.params.skill.makes_references
@@ -122,7 +124,7 @@ async def select_all(
     )
     first = first_record(step, proposed)
     record = with_candidate(first, patch, patch.edits, candidate.results)
-    return Tried(built, record, patch)
+    return CandidateTried(built, record, patch)
 
 
 def instruct(run: Run, step: Step, operator: str, text: str, reply: str | None = None) -> None:
@@ -155,7 +157,7 @@ def record_selection(run: Run, step: Step, patch: Patch) -> None:
     )
 
 
-async def judge(run: Run, state: State, tried: Tried) -> State:
+async def judge(run: Run, state: State, tried: CandidateTried) -> State:
     """Let the gate judge a candidate and end the step; one that nobody can use ends it too."""
     if not tried.built.usable:
         return end_step(run, state, tried.record, tried.built.reason)
@@ -183,7 +185,7 @@ async def whole(
     parent: str,
     answer: Answer,
     seen: Sequence[Observation] = (),
-) -> Tried:
+) -> CandidateTried:
     """Record the written document and the candidate that it makes of `parent`."""
     ids = tuple(one.item.id for one in seen)
     edit = Edit("rewrite", content=answer.value, reason=answer.reason, items=ids)

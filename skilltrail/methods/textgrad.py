@@ -34,7 +34,7 @@ from skilltrail.method.run import Run, State
 from skilltrail.method.schedule import Step, plan_epoch
 from skilltrail.method.update import Build, Built, record_candidate, with_params
 from skilltrail.methods.minibatch import roll_out
-from skilltrail.methods.steps import Member, choose_parents, question, record_selection
+from skilltrail.methods.steps import PoolMember, choose_parents, question, record_selection
 from skilltrail.optimizers.protocol import Answer, Brief, Observation
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.edit import Edit, Patch
@@ -62,7 +62,7 @@ async def take_step(
     run: Run, state: State, step: Step, memory: Sequence[str]
 ) -> tuple[State, str]:
     """Go one step along the gradients of a batch; return them as one text too."""
-    current = Member(state.skill, state.version)
+    current = PoolMember(state.skill, state.version)
     choose_parents(run, step, [current], NEWEST, "")
     size = run.params.methods.textgrad.batch
     state, _, seen = await roll_out(run, state, step, state.skill, size)

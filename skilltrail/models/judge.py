@@ -133,13 +133,13 @@ def judge_request(rubric: str, case: Case) -> Request:
     """Return the call: the rubric is the stable front part, so that it is cached."""
     return Request(
         system=rubric.rstrip() + _RULES,
-        prompt=told(case),
+        prompt=case_text(case),
         decoding=Decoding(temperature=0.0, max_tokens=1024),
         schema=SCHEMA,
     )
 
 
-def told(case: Case) -> str:
+def case_text(case: Case) -> str:
     """Return the case as fenced data: nothing in it can close its own fence."""
     texts = {"task": case.task, "answer": case.answer}
     if case.reference is not None:
@@ -163,7 +163,7 @@ def reasons_in(fact: Mapping[str, Any]) -> str:
 
 def judges(fact: Mapping[str, Any], key: str, case: Case, identity: Mapping[str, Any]) -> bool:
     """Return whether the judgement recorded under `key` is that of `case` by this judge."""
-    request = replace(Request.from_json(fact["request"]), prompt=told(case))
+    request = replace(Request.from_json(fact["request"]), prompt=case_text(case))
     return request.key(identity["model"]) == key
 
 

@@ -134,7 +134,7 @@ class EpochView:
         previous_skill: the skill at the end of the epoch before.
         pairs: the compared train items, in seeded order.
         guidance: what stands in the slow-update region now, "" when nothing does.
-        guidance_fate: how the last proposed guidance fared: a verdict, or "" for the first.
+        guidance_result: how the last proposed guidance fared: a verdict, or "" for the first.
         history: finished steps of the run, oldest first.
         pool: latest observation of every train item rolled out so far, by item id.
     """
@@ -145,7 +145,7 @@ class EpochView:
     previous_skill: str
     pairs: tuple[Pair, ...]
     guidance: str
-    guidance_fate: str
+    guidance_result: str
     history: tuple[StepRecord, ...]
     meta_skill: str = ""
     max_skill_tokens: int | None = None

@@ -110,15 +110,15 @@ def repetition(edit: Edit, skill: str) -> str | None:
     if edit.op == "replace":
         gone = {line.strip() for line in split_lines(edit.target)}
     kept = [line for line in split_lines(skill) if line.strip() not in gone]
-    said = {same: line for line in reversed(kept) if (same := sense(line))}
-    lines = [line for line in split_lines(edit.content) if sense(line)]
-    if not lines or any(sense(line) not in said for line in lines):
+    said = {same: line for line in reversed(kept) if (same := normalized_words(line))}
+    lines = [line for line in split_lines(edit.content) if normalized_words(line)]
+    if not lines or any(normalized_words(line) not in said for line in lines):
         return None
-    return f"repeats_skill: the skill has the line {quoted(said[sense(lines[0])])}"
+    return f"repeats_skill: the skill has the line {quoted(said[normalized_words(lines[0])])}"
 
 
 @lru_cache(maxsize=4096)
-def sense(line: str) -> tuple[str, ...]:
+def normalized_words(line: str) -> tuple[str, ...]:
     """Return what a line says, apart from marks, case, fillers and endings of words.
 
     Order and every word that could turn the meaning stay, so `always` and `never` differ.

@@ -17,7 +17,7 @@ from skilltrail.history.git.opening import name_here
 from skilltrail.history.git.ref_names import is_label
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_log
-from skilltrail.report.book import Facts, read_facts
+from skilltrail.report.book import RunFacts, read_facts
 from skilltrail.report.book.cost import totals
 from skilltrail.report.book.trust import openings_row
 from skilltrail.report.page import inert, page
@@ -60,7 +60,7 @@ def drawn(
 
 
 def _pages(
-    training: Sequence[Event], evaluation: Sequence[Event], facts: Facts
+    training: Sequence[Event], evaluation: Sequence[Event], facts: RunFacts
 ) -> Iterator[str]:
     now = page(training, evaluation, facts)
     yield now

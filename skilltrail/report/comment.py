@@ -32,7 +32,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Told:
+class CommentContent:
     """What a comment tells.
 
     Attributes:
@@ -67,7 +67,7 @@ class Told:
         return f"Skilltrail: {self.gain.mean:+.3f} on {self.gain.items} held-out items"
 
 
-def verdict(told: Told) -> str:
+def verdict(told: CommentContent) -> str:
     """Return in a sentence how the gain stands against the threshold."""
     if told.gain is None:
         least = "" if told.least is None else f"; the threshold is {told.least:+.3f}"
@@ -79,7 +79,7 @@ def verdict(told: Told) -> str:
     return f"{interval}; its lower end is {side} the threshold {told.least:+.3f}"
 
 
-def markdown(told: Told) -> str:
+def markdown(told: CommentContent) -> str:
     """Return the comment."""
     mark = "" if told.least is None else "**passed**: " if told.passed else "**failed**: "
     named = [] if told.run is None else [f"Run {Marked().name(told.run)}."]

@@ -16,7 +16,7 @@ from typing import Any
 from skilltrail.core.canon import canonical
 from skilltrail.core.errors import UsageError
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 from skilltrail.report.tables import COLUMNS, curve
 
 Row = dict[str, Any]
@@ -86,7 +86,7 @@ def _versions(events: Sequence[Event]) -> Iterator[Row]:
 
 
 def _events(events: Sequence[Event]) -> Iterator[Row]:
-    for event, words in told(events):
+    for event, words in sentences(events):
         data = canonical(event.data)
         yield {"event": event.seq, "type": event.type, "told": words, "data": data}
 

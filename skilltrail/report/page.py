@@ -22,18 +22,17 @@ from markupsafe import Markup
 
 from skilltrail.core.hidden import UNSEEN, UNSEEN_PATTERN, spelled_out
 from skilltrail.core.stats import mean_interval
+from skilltrail.history.log import types
 from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.replay import version_of
-from skilltrail.history.log.types.outcomes import BudgetDecided, TestOpened
-from skilltrail.history.log.types.proposals import PatchProposed
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.params.model_options import EMBEDDED_MODEL
-from skilltrail.report.book import Facts, book_of
+from skilltrail.report.book import RunFacts, book_of
 from skilltrail.report.book.summary import points_of
 from skilltrail.report.charts import interval_chart, run_chart
 from skilltrail.report.costs import score_against_cost
 from skilltrail.report.tables import held_out_values
-from skilltrail.skill.risks import risks_told, risky_lines
+from skilltrail.skill.risks import risks_text, risky_lines
 
 WIDTHS = {"wide": 960, "middle": 660, "narrow": 360}
 PANELS = (
@@ -57,11 +56,11 @@ LEGEND = {
 def page(
     training: Sequence[Event],
     evaluation: Sequence[Event],
-    facts: Facts | None = None,
+    facts: RunFacts | None = None,
     runs: Sequence[dict[str, Any]] = (),
 ) -> str:
     """Return the whole page of one run."""
-    book = book_of(training, evaluation, Facts() if facts is None else facts, runs)
+    book = book_of(training, evaluation, RunFacts() if facts is None else facts, runs)
     return rendered(book, training, evaluation)
 
 
@@ -191,16 +190,13 @@ def _legend(entries: Mapping[str, str]) -> Markup:
 
 def _named_run(run: Mapping[str, Any], training: Sequence[Event]) -> str:
     """Return what tells this run from others: name, environment, lr, optimizer, seed."""
-    budgets = list(read_all(training, BudgetDecided))
+    budgets = list(read_all(training, types.BudgetDecided))
     most = max((one.budget for one in budgets if one.budget is not None), default=None)
-    patches = list(read_all(training, PatchProposed))
-    rules = bool(patches) and all(patch.rule is not None for patch in patches)
-    named = "" if run["name"] is None else f"{run['name']}: "
-    parts = [named + str(run["env"])]
-    if most is not None:
-        lr = budgets[0].lr
-        parts.append(f"lr {most if lr is None else lr}")
-    parts += [("rules" if rules else "prompted optimizer")] if patches else []
+    rules = {patch.rule is not None for patch in read_all(training, types.PatchProposed)}
+    lr = most if most is None or budgets[0].lr is None else budgets[0].lr
+    parts = [f"{'' if run['name'] is None else run['name'] + ': '}{run['env']}"]
+    parts += [] if lr is None else [f"lr {lr}"]
+    parts += [("rules" if all(rules) else "prompted optimizer")] if rules else []
     return ", ".join([*parts, f"seed {run['seed']}"])
 
 
@@ -269,9 +265,9 @@ def _interval(held_out: Mapping[str, Sequence[Fraction]]) -> Markup | None:
 
 def _on_items(held_out: Mapping[str, Sequence[Fraction]], evaluation: Sequence[Event]) -> str:
     """Return how many test items the means are over, of how many where some are missing."""
-    opened = next((len(said.items) for said in read_all(evaluation, TestOpened)), 0)
-    scored = len(held_out.get("best", ()))
-    return f"{opened}" if scored in (0, opened) else f"{scored} of {opened}"
+    opened = next((len(said.items) for said in read_all(evaluation, types.TestOpened)), 0)
+    n = len(held_out.get("best", ()))
+    return f"{opened}" if n in (0, opened) else f"{n} of {opened}"
 
 
 def _facts(run: Mapping[str, Any], numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -292,7 +288,7 @@ def _risks(training: Sequence[Event]) -> str:
     if not any(event.type == "skill.versioned" for event in training):
         return "–"
     lines = risky_lines(version_of(training, "best").text, version_of(training, 0).text)
-    return f"{len(lines)}: {risks_told(lines)}" if lines else "none"
+    return f"{len(lines)}: {risks_text(lines)}" if lines else "none"
 
 
 def _best_skill(training: Sequence[Event]) -> str:

@@ -34,7 +34,7 @@ from skilltrail.skill.markdown import (
     is_row,
     is_underline,
 )
-from skilltrail.skill.match import Place, Refused
+from skilltrail.skill.match import EditRefused, Place
 from skilltrail.skill.resolve import Change, resolve
 from skilltrail.skill.untrusted import Unusable
 
@@ -115,7 +115,7 @@ def _apply(
             change = _change(document, edit, owner, frozen=frozen)
             _check_conflict(change, resolved)
             resolved.append((name, change))
-        except Refused as refused:
+        except EditRefused as refused:
             held = held or refused.holds
             results[name] = EditResult(name, refused.status, refused.lines, refused.detail)
     resolved = _without_new_markers(document, resolved, results)
@@ -142,7 +142,7 @@ def _change(
     document: Document, edit: Edit | Unusable, owner: str | None, *, frozen: bool
 ) -> Change:
     if isinstance(edit, Unusable):
-        raise Refused(EditStatus.INVALID, edit.reason)
+        raise EditRefused(EditStatus.INVALID, edit.reason)
     change = resolve(document, edit, owner)
     if frozen and change.region is None:
         check_frozen(document, change.start[0], change.end[0], change.lines)
@@ -153,7 +153,7 @@ def _check_conflict(change: Change, earlier: Sequence[Resolved]) -> None:
     for name, other in earlier:
         if _collide(change, other) or _collide(other, change):
             detail = f"with={name}: it touches the same text as edit {name}, which comes first"
-            raise Refused(EditStatus.CONFLICT, detail, change.report)
+            raise EditRefused(EditStatus.CONFLICT, detail, change.report)
 
 
 def _collide(one: Change, other: Change) -> bool:

@@ -25,7 +25,7 @@ from skilltrail.skill.document import (
     unified_diff,
 )
 from skilltrail.skill.edit import EditResult, EditStatus
-from skilltrail.skill.folder import MAIN, Part, folder_text, gap, main_text, parts_of
+from skilltrail.skill.folder import MAIN, FolderFile, folder_text, gap, main_text, parts_of
 from skilltrail.skill.markdown import is_blank
 from skilltrail.skill.structure import structure_faults
 
@@ -172,7 +172,9 @@ def joined(
     )
 
 
-def _blank_above(part: Part | None, gaps: Mapping[str, int], author: str, wrote: str) -> Source:
+def _blank_above(
+    part: FolderFile | None, gaps: Mapping[str, int], author: str, wrote: str
+) -> Source:
     """Return the source of the blank line above the line that names a file: the parent's own,
     else the edit that made the file, or that let the text before end with a whole line."""
     if part is None:

@@ -34,7 +34,7 @@ _ODD = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|\ud800-\udfff]')
 
 
 @dataclass(frozen=True)
-class Part:
+class FolderFile:
     """One file of a skill: `text` begins on line `start` (0-based) of the whole."""
 
     path: str
@@ -43,14 +43,14 @@ class Part:
 
 
 @lru_cache(maxsize=32)
-def parts_of(text: str) -> tuple[Part, ...]:
+def parts_of(text: str) -> tuple[FolderFile, ...]:
     """Return the files of a skill in order; a skill of one file is its `SKILL.md`."""
     marks = list(_MARK.finditer(text))
     starts = [0, *(mark.end() for mark in marks)]
     ends = [*(mark.start() for mark in marks), len(text)]
     paths = [MAIN, *(mark[1] for mark in marks)]
     return tuple(
-        Part(path, text.count("\n", 0, start), text[start:end])
+        FolderFile(path, text.count("\n", 0, start), text[start:end])
         for path, start, end in zip(paths, starts, ends, strict=True)
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from skilltrail.skill.document import Document, frontmatter_length
 from skilltrail.skill.edit import EditStatus
 from skilltrail.skill.markdown import FENCE, HEADING, TABLE, Block, dedent, scan
-from skilltrail.skill.match import Refused
+from skilltrail.skill.match import EditRefused
 from skilltrail.skill.structure import begins_with_frontmatter
 
 
@@ -84,7 +84,7 @@ def check_frozen(document: Document, start: int, end: int, lines: Sequence[str])
     makes = start == 0 and frontmatter_length([*lines, *document.lines[end:]]) > 0
     if touches or makes:
         detail = "frontmatter: it is frozen (`skill.frontmatter` in params.yaml)"
-        raise Refused(EditStatus.PROTECTED, detail, (start + 1,), holds=True)
+        raise EditRefused(EditStatus.PROTECTED, detail, (start + 1,), holds=True)
 
 
 def _check_head(lines: Sequence[str]) -> None:
@@ -142,5 +142,5 @@ def _frontmatter_stays(document: Document, start: int, end: int, lines: Sequence
     return frontmatter_length(head) == len(head)
 
 
-def _refused(code: str, what: str, line: int) -> Refused:
-    return Refused(EditStatus.INVALID, f"{code}: {what}", (line,) if line else ())
+def _refused(code: str, what: str, line: int) -> EditRefused:
+    return EditRefused(EditStatus.INVALID, f"{code}: {what}", (line,) if line else ())

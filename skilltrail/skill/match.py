@@ -26,7 +26,7 @@ _SHOWN_CHARS = 160
 _WORD = re.compile(r"[^ \t!-/:-@\[-`{-~]+")
 
 
-class Refused(Exception):
+class EditRefused(Exception):
     """An edit that will not be applied. `lines` are 1-based; `detail` is "code: sentence".
 
     `holds`: it is refused for the sake of a frozen frontmatter alone.
@@ -101,7 +101,9 @@ def match_inline(document: Document, target: str, first: int, last: int) -> Matc
     """
     wanted = text_lines(target)
     if len(wanted) != 1:
-        raise Refused(EditStatus.INVALID, "inline_target: an inline target lies in one line")
+        raise EditRefused(
+            EditStatus.INVALID, "inline_target: an inline target lies in one line"
+        )
     free, reaching = _occurrences(document, wanted[0], first, last)
     if len(free) == 1:
         (number, column), _ = free[0]
@@ -173,7 +175,7 @@ def _occurrences(
     return free, reaching
 
 
-def _partly(document: Document, target: str, first: int, last: int) -> Refused:
+def _partly(document: Document, target: str, first: int, last: int) -> EditRefused:
     """Return why a target that no whole lines match is refused."""
     wanted = text_lines(target)
     text = "\n".join(wanted).strip("\n")
@@ -182,7 +184,7 @@ def _partly(document: Document, target: str, first: int, last: int) -> Refused:
         return _ambiguous(start[0] + 1 for start, _ in free)
     if free:
         (number, _), end = free[0]
-        return Refused(
+        return EditRefused(
             EditStatus.NOT_FOUND,
             "mid_line: the target is only part of its lines; name whole lines"
             f" for text within one; line {number + 1} is {clipped(document.lines[number])}",
@@ -193,20 +195,20 @@ def _partly(document: Document, target: str, first: int, last: int) -> Refused:
     return _not_found(document, wanted, first, last)
 
 
-def _ambiguous(lines: Iterable[int]) -> Refused:
+def _ambiguous(lines: Iterable[int]) -> EditRefused:
     matches = list(lines)
     numbers = sorted(set(matches))
     shown = ", ".join(str(number) for number in numbers[:20])
     more = "" if len(numbers) <= 20 else ", …"
     detail = f"matches={len(matches)}: the target stands on lines {shown}{more}"
-    return Refused(EditStatus.AMBIGUOUS, detail, numbers)
+    return EditRefused(EditStatus.AMBIGUOUS, detail, numbers)
 
 
-def _protected(line: int) -> Refused:
+def _protected(line: int) -> EditRefused:
     detail = f"region: the target reaches into a protected region (line {line})"
-    return Refused(EditStatus.PROTECTED, detail, (line,))
+    return EditRefused(EditStatus.PROTECTED, detail, (line,))
 
 
-def _not_found(document: Document, wanted: Sequence[str], first: int, last: int) -> Refused:
+def _not_found(document: Document, wanted: Sequence[str], first: int, last: int) -> EditRefused:
     detail = f"absent: no line of the parent document is {clipped(max(wanted, key=len))}"
-    return Refused(EditStatus.NOT_FOUND, detail + nearest(document, wanted, first, last))
+    return EditRefused(EditStatus.NOT_FOUND, detail + nearest(document, wanted, first, last))

@@ -26,7 +26,7 @@ from skilltrail.skill.edit import OPS, Edit, EditStatus
 from skilltrail.skill.folder import is_mark
 from skilltrail.skill.guards import check_insertion, check_replacement
 from skilltrail.skill.markdown import HEADING, holds_text, is_blank, is_heading, scan
-from skilltrail.skill.match import Match, Place, Refused, bare, match_inline, match_lines
+from skilltrail.skill.match import EditRefused, Match, Place, bare, match_inline, match_lines
 from skilltrail.skill.structure import structure_faults
 
 
@@ -61,7 +61,7 @@ def resolve(document: Document, edit: Edit, owner: str | None) -> Change:
         Refused: with the status and the reason.
     """
     if edit.op not in OPS:
-        raise Refused(EditStatus.INVALID, f"unknown_op: op is one of {', '.join(OPS)}")
+        raise EditRefused(EditStatus.INVALID, f"unknown_op: op is one of {', '.join(OPS)}")
     if edit.op == "write_region":
         return _write_region(document, edit, owner)
     _check_texts(edit)
@@ -96,31 +96,31 @@ def find_section(document: Document, name: str) -> Section:
         return found[0]
     if found:
         detail = f"section_matches={len(found)}: several sections have this heading"
-        raise Refused(EditStatus.AMBIGUOUS, detail, (s.start + 1 for s in found))
+        raise EditRefused(EditStatus.AMBIGUOUS, detail, (s.start + 1 for s in found))
     known = "; ".join(section.title for section in document.sections[:12]) or "none"
-    raise Refused(EditStatus.NOT_FOUND, f"no_section: headings of the document: {known}")
+    raise EditRefused(EditStatus.NOT_FOUND, f"no_section: headings of the document: {known}")
 
 
 def _check_texts(edit: Edit) -> None:
     """Refuse what is wrong with an edit whatever the document says."""
     if "\0" in edit.content or "\0" in edit.target:
-        raise Refused(EditStatus.INVALID, "nul: the text holds a NUL character")
+        raise EditRefused(EditStatus.INVALID, "nul: the text holds a NUL character")
     if edit.op != "append" and not edit.target.strip():
-        raise Refused(EditStatus.INVALID, f"missing_target: {edit.op} needs a target")
+        raise EditRefused(EditStatus.INVALID, f"missing_target: {edit.op} needs a target")
     if edit.op == "delete":
         return
     if not holds_text(edit.content):
         if edit.op == "replace":
-            raise Refused(EditStatus.INVALID, "missing_content: to remove lines use delete")
-        raise Refused(EditStatus.NOOP, "blank: there is no text to add")
+            raise EditRefused(EditStatus.INVALID, "missing_content: to remove lines use delete")
+        raise EditRefused(EditStatus.NOOP, "blank: there is no text to add")
     if any(marker(line) for line in edit.lines):
         detail = "marker: content may not hold the marker line of a protected region"
-        raise Refused(EditStatus.INVALID, detail)
+        raise EditRefused(EditStatus.INVALID, detail)
     if any(is_mark(line) for line in edit.lines):
         detail = "marker: content may not hold the line that begins a file of the skill"
-        raise Refused(EditStatus.INVALID, detail)
+        raise EditRefused(EditStatus.INVALID, detail)
     if edit.inline and len(edit.lines) != 1:
-        raise Refused(EditStatus.INVALID, "inline_content: inline content is one line")
+        raise EditRefused(EditStatus.INVALID, "inline_content: inline content is one line")
 
 
 def _check_headings(edit: Edit, section: Section) -> None:
@@ -128,7 +128,7 @@ def _check_headings(edit: Edit, section: Section) -> None:
         return
     for block in scan(edit.lines):
         if block.kind == HEADING and block.level <= section.level:
-            raise Refused(
+            raise EditRefused(
                 EditStatus.INVALID,
                 f"heading: content opens a section of level {block.level} inside the section"
                 f" {section.title!r} of level {section.level}",
@@ -194,7 +194,7 @@ def _replace(document: Document, edit: Edit, match: Match) -> Change:
     first, last = match.start[0], match.end[0]
     if edit.op == "replace" and bare(lines) == bare(document.lines[first:last]):
         detail = "same: the old and the new text are equal, blanks at line ends apart"
-        raise Refused(EditStatus.NOOP, detail, match.lines)
+        raise EditRefused(EditStatus.NOOP, detail, match.lines)
     check_replacement(document, first, last, lines)
     return Change(
         match.start,
@@ -210,7 +210,9 @@ def _inline(document: Document, edit: Edit, match: Match) -> Change:
     new = "" if edit.op == "delete" else edit.lines[0]
     line = document.lines[number]
     if edit.op == "replace" and new == line[column : match.end[1]]:
-        raise Refused(EditStatus.NOOP, "same: the old and the new text are equal", match.lines)
+        raise EditRefused(
+            EditStatus.NOOP, "same: the old and the new text are equal", match.lines
+        )
     start = match.end if edit.op == "insert_after" else match.start
     changed = line[: start[1]] + new + line[match.end[1] :]
     check_replacement(document, number, number + 1, [changed])
@@ -228,19 +230,21 @@ def _write_region(document: Document, edit: Edit, owner: str | None) -> Change:
     name = edit.target
     if name not in REGIONS:
         detail = f"unknown_region: a region is one of {', '.join(REGIONS)}"
-        raise Refused(EditStatus.INVALID, detail)
+        raise EditRefused(EditStatus.INVALID, detail)
     if name != owner:
-        raise Refused(EditStatus.PROTECTED, f"owner: only its owner writes the region {name}")
+        raise EditRefused(
+            EditStatus.PROTECTED, f"owner: only its owner writes the region {name}"
+        )
     text = neutralised(edit.content.replace("\r\n", "\n")).strip("\n")
     lines = text.split("\n") if text.strip() else []
     detail = "" if text == edit.content.strip("\n") else "neutralised: markers or line ends"
     region = document.region(name)
     inside = document.lines[region.start + 1 : region.end - 1] if region else ()
     if list(inside) == lines:
-        raise Refused(EditStatus.NOOP, "same: the region holds this text already")
+        raise EditRefused(EditStatus.NOOP, "same: the region holds this text already")
     whole = [marker_line(name, "START"), *lines, marker_line(name, "END")]
     if faults := structure_faults("\n".join(whole)):
-        raise Refused(EditStatus.INVALID, f"structure: {faults[0]}")
+        raise EditRefused(EditStatus.INVALID, f"structure: {faults[0]}")
     if region is None:
         at = len(document.lines)
         if at and not is_blank(document.lines[-1]):

@@ -167,7 +167,7 @@ def _holds_encoded(text: str) -> bool:
     return False
 
 
-def risks_told(lines: Iterable[RiskyLine]) -> str:
+def risks_text(lines: Iterable[RiskyLine]) -> str:
     """Return how many lines carry each risk, in words; "none" for no line."""
     counts = Counter(risk for line in lines for risk in line.risks)
     told = [f"{risk.value} {counts[risk]}" for risk in Risk if counts[risk]]

@@ -25,7 +25,7 @@ from skilltrail.skill.document import (
 )
 from skilltrail.skill.folder import (
     MAIN,
-    Part,
+    FolderFile,
     is_mark,
     is_markdown,
     parts_of,
@@ -55,7 +55,7 @@ def structure_faults(text: str) -> list[str]:
     ]
 
 
-def _part_faults(part: Part) -> list[str]:
+def _part_faults(part: FolderFile) -> list[str]:
     if part.path == MAIN:
         return _faults(part.text)
     if is_markdown(part.path):
@@ -72,7 +72,7 @@ def _part_faults(part: Part) -> list[str]:
     ]
 
 
-def _mark_faults(part: Part) -> list[str]:
+def _mark_faults(part: FolderFile) -> list[str]:
     return [
         f"line {number} holds the line that begins a file"
         for number, line in enumerate(split_lines(part.text), start=1)

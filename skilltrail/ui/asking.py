@@ -19,7 +19,7 @@ TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
-class Told:
+class CheckShown:
     """One check of `skilltrail doctor`."""
 
     name: str
@@ -34,13 +34,13 @@ class Ask:
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    async def doctor(self) -> list[Told]:
+    async def doctor(self) -> list[CheckShown]:
         """Return the checks of the set-up."""
         _, output, error = await self._run("doctor", "--json")
         try:
-            return [Told(**row) for row in json.loads(output)]
+            return [CheckShown(**row) for row in json.loads(output)]
         except (ValueError, TypeError):
-            return [Told("doctor", "fault", error.strip())]
+            return [CheckShown("doctor", "fault", error.strip())]
 
     async def plan(self, changes: Mapping[str, Any]) -> dict[str, Any]:
         """Return what a run would cost: `told`, the plan's own lines."""

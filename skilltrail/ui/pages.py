@@ -14,7 +14,7 @@ from skilltrail.history.ask.evaluations import evaluations
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.git.opening import name_here
 from skilltrail.history.log.events import Event
-from skilltrail.report.book import Facts, book_of
+from skilltrail.report.book import RunFacts, book_of
 from skilltrail.report.book.facts import read_expected
 from skilltrail.report.book.runs import Beside, run_rows
 from skilltrail.report.page import (
@@ -66,13 +66,13 @@ class Pages:
         book = book_of(events, after, facts, self._runs())
         return first_screen(book, events, after), book
 
-    def _facts(self, events: Sequence[Event]) -> Facts:
+    def _facts(self, events: Sequence[Event]) -> RunFacts:
         """Return facts from the store, which has them before any export does."""
         with open_reading(self._place.root) as store:
             values = {} if store is None else store.get_many(sorted(facts_named(events)))
         project = Project(self._place.workspace, self._place.root)
         expected = read_expected(self._place.workspace / SPLITS, events)
-        return Facts(values, True, expected, evaluations(project))
+        return RunFacts(values, True, expected, evaluations(project))
 
     def _runs(self) -> list[dict[str, Any]]:
         try:

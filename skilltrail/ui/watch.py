@@ -15,7 +15,7 @@ from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import chained
 from skilltrail.history.log.types.outcomes import RolloutsScored
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 from skilltrail.runtime.progress import FILE as PROGRESS
 from skilltrail.runtime.progress import format_time
 from skilltrail.store.owner import Owner
@@ -137,7 +137,7 @@ def now(events: Sequence[Event], *, running: bool) -> dict[str, Any]:
 
 def tail(events: Sequence[Event]) -> list[str]:
     """Return the last events in words."""
-    return [f"{event.seq} {words}" for event, words in told(events)][-TAIL:]
+    return [f"{event.seq} {words}" for event, words in sentences(events)][-TAIL:]
 
 
 def word(events: Sequence[Event], *, running: bool, process: Mapping[str, Any]) -> str:

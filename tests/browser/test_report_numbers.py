@@ -10,7 +10,7 @@ from conftest import Several
 from report_world import Project
 
 from skilltrail.core.score import exact, exact_mean
-from skilltrail.history.ask.arena import course_of
+from skilltrail.history.ask.arena import run_by_calls
 from skilltrail.history.ask.audit import audit_patch, audit_version
 from skilltrail.history.ask.audit_record import Audit, Judgement, LogOnly
 from skilltrail.history.ask.blame import blame
@@ -176,7 +176,7 @@ def test_runs_are_told_where_they_part_and_compared_as_chosen(
     assert watched.page.locator("#runs .overlay path.best").count() == 3
     by_calls = {row[0]: row for row in watched.rows('#runs table:has-text("calls to best")')}
     for name, events in several.runs.items():
-        course = course_of(events)
+        course = run_by_calls(events)
         assert by_calls[name][1:4] == [
             "skillopt", f"{course.spent:,}", f"{course.points[-1].calls:,}"
         ]  # fmt: skip

@@ -16,7 +16,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.case import Site
 from skilltrail.cli.repair.doctor import fix_all, refuse_at_work, refuse_under_way
 from skilltrail.cli.repair.files import PIPELINE
 from skilltrail.core.errors import SkilltrailError, UsageError
@@ -35,7 +35,7 @@ class Outputs:
     stages: tuple[str, ...]
 
 
-def back(case: Case) -> Iterator[str]:
+def back(case: Site) -> Iterator[str]:
     """Take everything back, and yield what was done.
 
     Raises:
@@ -85,7 +85,7 @@ def _outs(stage: dict[str, Any]) -> Iterator[tuple[str, bool]]:
             yield path, options.get("cache", True)
 
 
-def _from_git(case: Case, git: Git, outputs: Outputs) -> Iterator[str]:
+def _from_git(case: Site, git: Git, outputs: Outputs) -> Iterator[str]:
     """Restore params, dvc.lock and results that git holds; keep what no experiment has."""
     names = [name for name in (FILE, LOCK, *outputs.in_git) if _committed(git, name)]
     changed = sorted({*_changed(git, names), *_changed(git, names, "--cached")})
@@ -105,7 +105,7 @@ def _changed(git: Git, names: Sequence[str], *how: str) -> list[str]:
     return [os.fsdecode(name) for name in git.here(*asked, *names).split(b"\0") if name]
 
 
-def _from_cache(case: Case, outputs: Outputs) -> Iterator[str]:
+def _from_cache(case: Site, outputs: Outputs) -> Iterator[str]:
     """Let DVC check out what the dvc.lock of HEAD names."""
     from dvc.exceptions import CheckoutError, DvcException  # a second, which only this needs
     from dvc.repo import Repo

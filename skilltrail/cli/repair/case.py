@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from skilltrail.cli.repair.kept import Kept
+from skilltrail.cli.repair.kept import KeptCopies
 from skilltrail.cli.repair.rwlock import begun_to_stash
 from skilltrail.history.git.head import Head, head_of
 from skilltrail.history.git.repository import Git
@@ -31,7 +31,7 @@ class Finding:
     remedy: str
 
 
-class Case:
+class Site:
     """A workspace, its repository, and the copies kept during the repair.
 
     Args:
@@ -44,7 +44,7 @@ class Case:
         self.place = place
         self.git = git
         self.ask = ask
-        self.kept = Kept(place)
+        self.kept = KeptCopies(place)
         self.params_are_back = False  # with what DVC had put aside
 
     @property
@@ -110,7 +110,7 @@ class Case:
 class Repair(ABC):
     """One thing that may be wrong."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Site) -> None:
         self._case = case
 
     @abstractmethod

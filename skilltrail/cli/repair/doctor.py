@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from skilltrail.cli.repair.aside import PutAside
 from skilltrail.cli.repair.at_work import Worker, workers
 from skilltrail.cli.repair.branch import DetachedHead
-from skilltrail.cli.repair.case import Case, Finding, Repair
+from skilltrail.cli.repair.case import Finding, Repair, Site
 from skilltrail.cli.repair.files import DvcConfig, LockFile, Merged, ParamsFile, Pipeline
 from skilltrail.cli.repair.git_files import GitFiles
 from skilltrail.cli.repair.locks import DeadWorkspaces, Drafts, DvcLocks, GitLocks
@@ -15,7 +15,7 @@ from skilltrail.core.errors import UsageError
 
 # Git must be able to work; changes come back before HEAD and DVC's marks, which tell of them,
 # go; DVC's locks tell what it was at, and go last.
-REPAIRS: tuple[Callable[[Case], Repair], ...] = (
+REPAIRS: tuple[Callable[[Site], Repair], ...] = (
     GitLocks, GitFiles, PutAside, ParamsFile, LockFile, Pipeline, DvcConfig, Merged,
     DetachedHead, DvcLocks, Drafts, DeadWorkspaces,
 )  # fmt: skip
@@ -23,12 +23,12 @@ REPAIRS: tuple[Callable[[Case], Repair], ...] = (
 WAITING = (PutAside, ParamsFile, DetachedHead)
 
 
-def findings(case: Case) -> list[Finding]:
+def findings(case: Site) -> list[Finding]:
     """Return all that is wrong. Not to be asked while DVC is at work: it is in the middle."""
     return [finding for repair in REPAIRS for finding in repair(case).findings()]
 
 
-def fix_all(case: Case) -> Iterator[str]:
+def fix_all(case: Site) -> Iterator[str]:
     """Put right all that can be, and yield what was done.
 
     Raises:
@@ -45,7 +45,7 @@ def fix_all(case: Case) -> Iterator[str]:
             yield f"left for now, {busy.found}: {finding.found}; first {busy.remedy}"
 
 
-def refuse_at_work(case: Case, asked: str) -> None:
+def refuse_at_work(case: Site, asked: str) -> None:
     """Refuse while an experiment, or any run, is on.
 
     Raises:
@@ -56,7 +56,7 @@ def refuse_at_work(case: Case, asked: str) -> None:
         raise UsageError(asked, f"{busy[0]} is at work here", _wait(busy[0]))
 
 
-def refuse_under_way(case: Case, asked: str) -> None:
+def refuse_under_way(case: Site, asked: str) -> None:
     """Refuse while a person's own git is in the middle of something.
 
     Raises:

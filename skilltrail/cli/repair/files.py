@@ -12,7 +12,7 @@ from pathlib import Path
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from skilltrail.cli.repair.case import Case, Finding, Repair
+from skilltrail.cli.repair.case import Finding, Repair, Site
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.errors import ParamError, SkilltrailError
 from skilltrail.core.files import write_atomic
@@ -204,7 +204,7 @@ class Merged(Repair):
         return f"take it from a commit that has it whole (`git log -- {name}`), or `dvc repro`"
 
 
-def _fault_of_yaml(case: Case, name: str) -> str | None:
+def _fault_of_yaml(case: Site, name: str) -> str | None:
     """Return why a file of YAML cannot be read; None where it can."""
     data = _bytes(case.root / name)
     if data is None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from skilltrail.cli.repair.case import Case, Finding, Repair
+from skilltrail.cli.repair.case import Finding, Repair, Site
 from skilltrail.cli.repair.locks import REMEDY
 from skilltrail.core.files import write_atomic
 from skilltrail.history.git.ref_names import EVALUATIONS, RUNS, VERSIONS
@@ -28,7 +28,7 @@ _HEADS = "refs/heads/"
 class GitFiles(Repair):
     """What git itself must read before anything else works."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Site) -> None:
         super().__init__(case)
         above = (case.root, *case.root.parents)
         found = (path for one in above if (path := one / ".git").is_dir())

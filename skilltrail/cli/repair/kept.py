@@ -12,7 +12,7 @@ from skilltrail.store.place import Place
 FOLDER = "kept"
 
 
-class Kept:
+class KeptCopies:
     """A folder `.skilltrail/kept/<time>`, made when the first copy is.
 
     Attributes:

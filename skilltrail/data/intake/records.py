@@ -26,20 +26,20 @@ _LEAST_GROUPS = 9  # fewer shared contexts cannot fill three splits
 
 
 @dataclass
-class Records:
+class RecordsMade:
     """What the rows became, and what a person should know of it."""
 
     records: list[Record] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
-def make_records(rows: Sequence[Row], columns: Columns) -> Records:
+def make_records(rows: Sequence[Row], columns: Columns) -> RecordsMade:
     """Return records `{id, question, answers, context, choices, task_type, group, …}`.
 
     Raises:
         DataError: no row has a question.
     """
-    made = Records()
+    made = RecordsMade()
     by_content: dict[str, Record] = {}
     blank = merged = 0
     taken: set[str] = set()
@@ -167,7 +167,7 @@ def _ident(record: Mapping[str, Any], taken: set[str]) -> str:
     return str(id)
 
 
-def _group(made: Records) -> None:
+def _group(made: RecordsMade) -> None:
     """Let items over one text share a group, where enough texts are left to split by."""
     records = made.records
     if any("group" in one for one in records):

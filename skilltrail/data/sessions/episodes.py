@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from skilltrail.data.sessions.read import Said, Session, Speaker
+from skilltrail.data.sessions.read import RecordedSession, SessionEntry, Speaker
 
 # How people say that a reply was not what they wanted: English, German, French, Spanish,
 # Portuguese, Italian, Russian, Korean, Japanese, Chinese.
@@ -69,7 +69,7 @@ class _Exchange:
     """A person's message and all that followed until the next one."""
 
     asked: str
-    entries: list[Said]
+    entries: list[SessionEntry]
 
     @property
     def reply(self) -> str:
@@ -77,7 +77,7 @@ class _Exchange:
         return texts[-1] if texts else ""
 
 
-def episodes_of(session: Session) -> Iterator[Episode]:
+def episodes_of(session: RecordedSession) -> Iterator[Episode]:
     """Yield the episodes of one session, at most one for each request, in order."""
     exchanges = list(_exchanges(session.said))
     at = 0
@@ -92,7 +92,7 @@ def episodes_of(session: Session) -> Iterator[Episode]:
         at = after
 
 
-def _exchanges(said: Sequence[Said]) -> Iterator[_Exchange]:
+def _exchanges(said: Sequence[SessionEntry]) -> Iterator[_Exchange]:
     open: _Exchange | None = None
     for entry in said:
         if entry.by is Speaker.PERSON:
@@ -128,7 +128,7 @@ def _episode(
     return Episode("asked", session, first.asked, last.reply)
 
 
-def _tests_that_passed(entries: Sequence[Said]) -> str:
+def _tests_that_passed(entries: Sequence[SessionEntry]) -> str:
     """Return the command of tests that failed first and passed at last, or ""."""
     outcome: dict[str, list[bool]] = {}
     command = ""

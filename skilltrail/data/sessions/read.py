@@ -41,7 +41,7 @@ class Speaker(str, Enum):
 
 
 @dataclass(frozen=True)
-class Said:
+class SessionEntry:
     """One entry of a session; `failed` is what a result says of itself, None = nothing."""
 
     by: Speaker
@@ -50,7 +50,7 @@ class Said:
 
 
 @dataclass
-class Session:
+class RecordedSession:
     """One session.
 
     Attributes:
@@ -60,7 +60,7 @@ class Session:
     """
 
     id: str
-    said: list[Said] = field(default_factory=list)
+    said: list[SessionEntry] = field(default_factory=list)
     unread: int = 0
     nested: bool = False
 
@@ -92,13 +92,13 @@ def session_files(source: str, environ: Mapping[str, str]) -> list[Path]:
     return found
 
 
-def read_session(path: Path) -> Session:
+def read_session(path: Path) -> RecordedSession:
     """Return one session; memory is bounded by its longest line and what is kept of it.
 
     Raises:
         OSError: the file cannot be read.
     """
-    session = Session(path.stem)
+    session = RecordedSession(path.stem)
     decode = msgspec.json.Decoder().decode
     with path.open("rb") as file:
         while line := file.readline(_MOST_LINE_BYTES):
@@ -123,7 +123,7 @@ def _skip_line(file: Any) -> None:
         pass
 
 
-def _add(session: Session, entry: Mapping[str, Any]) -> None:
+def _add(session: RecordedSession, entry: Mapping[str, Any]) -> None:
     id = entry.get("sessionId")
     if isinstance(id, str) and id:
         session.id = id
@@ -144,19 +144,19 @@ def _add(session: Session, entry: Mapping[str, Any]) -> None:
         session.said += _of_message(entry)
 
 
-def _of_codex(payload: Mapping[str, Any]) -> Iterator[Said]:
+def _of_codex(payload: Mapping[str, Any]) -> Iterator[SessionEntry]:
     read = _CODEX.get(str(payload.get("type")))
     if read is not None:
         yield from read(payload)
 
 
-def _codex_call(payload: Mapping[str, Any]) -> Iterator[Said]:
+def _codex_call(payload: Mapping[str, Any]) -> Iterator[SessionEntry]:
     said = payload.get("arguments", payload.get("input", payload.get("action", "")))
     value = said if not isinstance(said, str) else _json_or_text(said)
-    yield Said(Speaker.CALL, _command(value))
+    yield SessionEntry(Speaker.CALL, _command(value))
 
 
-def _codex_result(payload: Mapping[str, Any]) -> Iterator[Said]:
+def _codex_result(payload: Mapping[str, Any]) -> Iterator[SessionEntry]:
     output = payload.get("output")
     value = _json_or_text(output) if isinstance(output, str) else output
     code = None
@@ -168,10 +168,10 @@ def _codex_result(payload: Mapping[str, Any]) -> Iterator[Said]:
     if code is None:
         told = re.search(r"(?im)^(?:process exited with code|exit code:)\s*(-?\d+)", text)
         code = int(told[1]) if told else None
-    yield Said(Speaker.RESULT, text, None if not isinstance(code, int) else code != 0)
+    yield SessionEntry(Speaker.RESULT, text, None if not isinstance(code, int) else code != 0)
 
 
-def _of_message(message: Mapping[str, Any]) -> Iterator[Said]:
+def _of_message(message: Mapping[str, Any]) -> Iterator[SessionEntry]:
     """Yield what a message of {"role", "content"} says, in the order of its blocks."""
     person = message.get("role") == "user"
     if not person and message.get("role") != "assistant":
@@ -184,18 +184,18 @@ def _of_message(message: Mapping[str, Any]) -> Iterator[Said]:
             continue
         kind = block.get("type")
         if kind == "tool_use":
-            yield Said(Speaker.CALL, _command(block.get("input")))
+            yield SessionEntry(Speaker.CALL, _command(block.get("input")))
         elif kind == "tool_result":
             error = block.get("is_error")
             text = _text(block.get("content"))
-            yield Said(Speaker.RESULT, text, error if isinstance(error, bool) else None)
+            yield SessionEntry(Speaker.RESULT, text, error if isinstance(error, bool) else None)
         elif kind in ("text", "input_text", "output_text"):
             text = _INSERTED.sub("", _text(block.get("text"))).strip()
             if text and not (person and _WRAPPED.match(text)):
-                yield Said(by, text)
+                yield SessionEntry(by, text)
 
 
-_CODEX: Mapping[str, Callable[[Mapping[str, Any]], Iterator[Said]]] = {
+_CODEX: Mapping[str, Callable[[Mapping[str, Any]], Iterator[SessionEntry]]] = {
     "message": _of_message,
     "function_call": _codex_call,
     "custom_tool_call": _codex_call,

@@ -1,7 +1,7 @@
 """The game engine: TextWorld in a process of its own, one for each game.
 
 A process of its own keeps the engine's native libraries and their global state out of ours, and
-can be ended when it hangs. `Engine` is the door; tests play with an engine of their own.
+can be ended when it hangs. `WorldEngine` is the door; tests play with an engine of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOW_TO_INSTALL = (
 
 
 @dataclass(frozen=True)
-class State:
+class WorldState:
     """What the game says: its text, the commands it would take, whether the task is done."""
 
     text: str
@@ -38,17 +38,19 @@ class State:
 class Game(Protocol):
     """One game being played."""
 
-    async def step(self, command: str) -> State:
+    async def step(self, command: str) -> WorldState:
         """Send a command, which always counts as a step."""
 
     async def close(self) -> None:
         """End the game and its process."""
 
 
-class Engine(Protocol):
+class WorldEngine(Protocol):
     """Opens games."""
 
-    async def open(self, path: Path, task: str | None, most_steps: int) -> tuple[Game, State]:
+    async def open(
+        self, path: Path, task: str | None, most_steps: int
+    ) -> tuple[Game, WorldState]:
         """Return a fresh game and its first state.
 
         Args:
@@ -70,7 +72,9 @@ class TextWorldEngine:
     def __init__(self, answer_s: float) -> None:
         self._answer_s = answer_s
 
-    async def open(self, path: Path, task: str | None, most_steps: int) -> tuple[Game, State]:
+    async def open(
+        self, path: Path, task: str | None, most_steps: int
+    ) -> tuple[Game, WorldState]:
         require_installed()
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, str(_PLAYER)),
@@ -94,10 +98,10 @@ class _Played:
     def __init__(self, process: asyncio.subprocess.Process, answer_s: float) -> None:
         self._process, self._answer_s = process, answer_s
 
-    async def step(self, command: str) -> State:
+    async def step(self, command: str) -> WorldState:
         return await self.ask({"command": command})
 
-    async def ask(self, said: Mapping[str, Any]) -> State:
+    async def ask(self, said: Mapping[str, Any]) -> WorldState:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
@@ -115,7 +119,7 @@ class _Played:
                 "the game engine ended", await self._last_words(), "Check the game file"
             )
         found = json.loads(line)
-        return State(found["text"], tuple(found["admissible"]), bool(found["won"]))
+        return WorldState(found["text"], tuple(found["admissible"]), bool(found["won"]))
 
     async def close(self) -> None:
         if self._process.returncode is None:

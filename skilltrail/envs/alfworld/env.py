@@ -21,10 +21,10 @@ from skilltrail.core.trajectory import Trajectory
 from skilltrail.envs.alfworld.actions import command_in, first_line, is_well_formed
 from skilltrail.envs.alfworld.engine import (
     HOW_TO_INSTALL,
-    Engine,
     Game,
-    State,
     TextWorldEngine,
+    WorldEngine,
+    WorldState,
     missing,
 )
 from skilltrail.envs.alfworld.games import find_game, task_type_of
@@ -73,7 +73,7 @@ class Alfworld(NamesFiles):
     Params: ClassVar[type] = AlfworldParams
 
     def __init__(
-        self, params: AlfworldParams | None = None, engine: Engine | None = None
+        self, params: AlfworldParams | None = None, engine: WorldEngine | None = None
     ) -> None:
         self.params = AlfworldParams() if params is None else params
         self._engine = TextWorldEngine(self.params.engine_s) if engine is None else engine
@@ -112,7 +112,9 @@ class Alfworld(NamesFiles):
         finally:
             await game.close()
 
-    async def _play(self, game: Game, state: State, skill: str, target: Model) -> Trajectory:
+    async def _play(
+        self, game: Game, state: WorldState, skill: str, target: Model
+    ) -> Trajectory:
         said = Transcript()
         history: list[tuple[str, str]] = []
         task, state = _introduced(state)
@@ -144,7 +146,7 @@ class Alfworld(NamesFiles):
         skill: str,
         task: str,
         history: Sequence[tuple[str, str]],
-        state: State,
+        state: WorldState,
         number: int,
     ) -> Request:
         commands = state.admissible if self.params.admissible else ("(not shown)",)
@@ -197,9 +199,9 @@ class Alfworld(NamesFiles):
 ENVIRONMENT = Alfworld
 
 
-def _introduced(state: State) -> tuple[str, State]:
+def _introduced(state: WorldState) -> tuple[str, WorldState]:
     """Return the task's sentence and the first state without the banner and that sentence."""
     before, mark, after = state.text.partition(_TASK)
     task = f"{mark} {after.strip()}" if mark else ""
     room = "\n".join(line for line in before.split("\n") if not line.startswith("-="))
-    return task, State(room.strip(), state.admissible, state.won)
+    return task, WorldState(room.strip(), state.admissible, state.won)

@@ -99,7 +99,7 @@ FOREIGN = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class ContractCheck:
     """One check of the contract: its name, what was found, and what to do when it is broken."""
 
     name: str
@@ -115,7 +115,7 @@ def check_contract(
     environment: Environment,
     items: Sequence[Item],
     parse: Callable[[str], Item] | None = None,
-) -> list[Finding]:
+) -> list[ContractCheck]:
     """Return all findings for a few items of an environment.
 
     Args:
@@ -140,15 +140,15 @@ def check_contract(
     return [_finding(name, check) for name, check in todo]
 
 
-def _finding(name: str, check: Callable[[], str]) -> Finding:
+def _finding(name: str, check: Callable[[], str]) -> ContractCheck:
     try:
-        return Finding(name, check())
+        return ContractCheck(name, check())
     except Broken as broken:
-        return Finding(name, str(broken), broken.remedy)
+        return ContractCheck(name, str(broken), broken.remedy)
     except SkilltrailError as error:
-        return Finding(name, str(error), "See the message")
+        return ContractCheck(name, str(error), "See the message")
     except FOREIGN as error:
-        return Finding(
+        return ContractCheck(
             name,
             f"{type(error).__name__}: {error}",
             "Fix the environment: nothing may be raised",

@@ -34,11 +34,11 @@ from skilltrail.store.place import project_above
 if TYPE_CHECKING:
     from inspect_ai import Task
 
-    from skilltrail.envs.inspect.session import Session
+    from skilltrail.envs.inspect.session import SampleRunner
 
 
 @dataclass(frozen=True)
-class Limits:
+class ItemLimits:
     """What one item may cost."""
 
     turns: int = knob(30, "Replies of the model per item; the scorer's calls apart.", low=1)
@@ -58,7 +58,7 @@ class InspectParams:
         "", "Where in the task's sandbox the skill is written; none = it is the system message."
     )
     answer_tokens: int = knob(32, "Longest reply of a completion model.", low=1)
-    limits: Limits = field(default_factory=Limits)
+    limits: ItemLimits = field(default_factory=ItemLimits)
 
 
 class Inspect(Environment):
@@ -75,7 +75,7 @@ class Inspect(Environment):
         super().__init__(params)
         self._root = project_above(Path.cwd()) or Path.cwd()
         self.version = f"inspect/1+{records.task_version(self._root, self.params.task)}"
-        self._session: Session | None = None
+        self._session: SampleRunner | None = None
 
     def requirements(self) -> list[MissingDependency]:
         """Return the framework, where it is not installed."""
@@ -123,11 +123,11 @@ class Inspect(Environment):
             ModelError: a call of the agent or of the scorer failed.
             DataError: the task's code raised.
         """
-        from skilltrail.envs.inspect.provider import Calls, OutOfTurns, other_models
+        from skilltrail.envs.inspect.provider import OutOfTurns, RolloutCalls, other_models
 
         session = self._session_here()
         sample = records.sample_of(item, self._root, session.next_id())
-        calls = Calls(target, self.params.limits.turns, self.params.answer_tokens)
+        calls = RolloutCalls(target, self.params.limits.turns, self.params.answer_tokens)
         done = await session.run(sample, skill, calls)
         if isinstance(calls.error, OutOfTurns):
             return calls.said.ended("out_of_turns")
@@ -154,11 +154,11 @@ class Inspect(Environment):
         ending = "refused" if last and last[0].finish == "refusal" else "answered"
         return calls.said.ended(ending, done.output.completion, extra)
 
-    def _session_here(self) -> Session:
-        from skilltrail.envs.inspect.session import Session
+    def _session_here(self) -> SampleRunner:
+        from skilltrail.envs.inspect.session import SampleRunner
 
         if self._session is None or self._session.loop is not asyncio.get_running_loop():
-            self._session = Session(self._task(), self.params.skill_path)
+            self._session = SampleRunner(self._task(), self.params.skill_path)
         return self._session
 
     def _task(self) -> Task:

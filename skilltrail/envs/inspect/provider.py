@@ -56,7 +56,7 @@ class OutOfTurns(Exception):
 
 
 @dataclass
-class Calls:
+class RolloutCalls:
     """The calls of one rollout.
 
     Attributes:
@@ -160,16 +160,16 @@ class Calls:
         self.said.add(shown, reply)
 
 
-calls_of: dict[str, Calls] = {}
+calls_of: dict[str, RolloutCalls] = {}
 
 
-def calls_here() -> Calls:
+def calls_here() -> RolloutCalls:
     """Return the calls of the rollout whose sample is at work here."""
     return calls_of[store().get(MARK)]
 
 
 @modelapi("skilltrail")
-class Target(ModelAPI):
+class TargetAPI(ModelAPI):
     """Inspect's side of the door."""
 
     async def generate(

@@ -34,14 +34,14 @@ from inspect_ai.model import ChatMessageSystem  # noqa: E402
 from inspect_ai.solver import Generate, Solver, TaskState, chain, solver  # noqa: E402
 from inspect_ai.util import display_type, sandbox  # noqa: E402
 
-from skilltrail.envs.inspect.provider import MARK, Calls, Door, calls_here, calls_of  # noqa: E402
+from skilltrail.envs.inspect.provider import MARK, Door, RolloutCalls, calls_here, calls_of  # noqa: E402
 
 _IDLE_S = 1.0
 _MOST_AT_ONCE = 10_000  # our own models say how many calls may be in flight
 display_type()  # takes it from the environment; an evaluation would choose for itself
 
 
-class Session(SampleSource):
+class SampleRunner(SampleSource):
     """Runs samples of one task in one event loop.
 
     Args:
@@ -63,7 +63,7 @@ class Session(SampleSource):
         """Return an id that no other sample bears."""
         return uuid.uuid4().hex
 
-    async def run(self, sample: Sample, skill: str, calls: Calls) -> EvalSample:
+    async def run(self, sample: Sample, skill: str, calls: RolloutCalls) -> EvalSample:
         """Return what became of a sample whose agent was told `skill`.
 
         Raises:
@@ -180,7 +180,7 @@ def _failed(found: str) -> DataError:
 
 
 @solver
-def _begin(session: Session) -> Solver:
+def _begin(session: SampleRunner) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         await session.begin(state)
         return state

@@ -104,32 +104,32 @@ def _fits(item: Item, needed: tuple[str, ...] | None) -> bool:
     return needed is None or any(item.input.get(name) not in (None, "") for name in needed)
 
 
-class _Line(msgspec.Struct, forbid_unknown_fields=True):
+class _CatalogueLine(msgspec.Struct, forbid_unknown_fields=True):
     """A line with the fields that it needs, as the file writes it."""
 
     line: str
     needs: str | list[str] = []
 
 
-class _Told(msgspec.Struct, forbid_unknown_fields=True):
+class _FailureTypeFile(msgspec.Struct, forbid_unknown_fields=True):
     """A failure type as the file writes it."""
 
     means: str = ""
     reasons: list[str] = []
-    lines: list[str | _Line] = []
+    lines: list[str | _CatalogueLine] = []
 
 
 def _failure_type(path: Path, name: str, spec: Any) -> FailureType:
     """Return one entry of the catalogue; see `load_catalogue`."""
     try:
-        told = msgspec.convert(spec, _Told)
+        told = msgspec.convert(spec, _FailureTypeFile)
     except msgspec.ValidationError as error:
         raise DataError(
             f"the rule catalogue {path.name}, failure type {name!r}",
             f"{spec!r}: {error}",
             "Give it `means` (text), `reasons` and `lines` (lists)",
         ) from error
-    lines = [_Line(one) if isinstance(one, str) else one for one in told.lines]
+    lines = [_CatalogueLine(one) if isinstance(one, str) else one for one in told.lines]
     needs = {one.line: one.needs for one in lines if one.needs}
     return FailureType(
         name=str(name),

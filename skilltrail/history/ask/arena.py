@@ -36,7 +36,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Course:
+class RunByCalls:
     """A run by its target calls, finished or not.
 
     Attributes:
@@ -172,7 +172,7 @@ def entry_of(
     end = end_of(events)
     if end is None:
         return None
-    course = course_of(events)
+    course = run_by_calls(events)
     tokens, usd = cost(course.keys)
     best_tokens, best_usd = cost(course.until)
     return Entry(
@@ -200,10 +200,10 @@ def _keys(events: Iterable[Event]) -> Iterable[str]:
             yield from (row.key for row in rows if row.key is not None)
 
 
-def course_of(events: Sequence[Event]) -> Course:
+def run_by_calls(events: Sequence[Event]) -> RunByCalls:
     """Return the best skill by calls, of a training log of at least its first two events."""
-    story, end = RunLog(events), end_of(events)
-    metric = common_metric([story])
+    log, end = RunLog(events), end_of(events)
+    metric = common_metric([log])
     points: list[Point] = []
     known: dict[str, None] = {}
     until: tuple[str, ...] = ()
@@ -219,9 +219,9 @@ def course_of(events: Sequence[Event]) -> Course:
             version = said
         if version is None:
             continue
-        mean = exact_mean(scores_under(story, version.digest, metric).values())
+        mean = exact_mean(scores_under(log, version.digest, metric).values())
         if mean is not None:
             points.append(Point(len(known), float(mean), version.tokens))
         until = tuple(known)
     limit = None if end is None else end.read(types.RunFinished).calls
-    return Course(tuple(points), tuple(known), until, limit)
+    return RunByCalls(tuple(points), tuple(known), until, limit)

@@ -1,7 +1,7 @@
 """Audit: why was this accepted? Everything about one candidate, from evidence to aftermath.
 
 All of it is read off the log; only the trajectories themselves (prompt, reply, expected answer)
-are facts, looked up through `Evidence` where the store is at hand.
+are facts, looked up through `RolloutEvidence` where the store is at hand.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skilltrail.history.ask.audit_parts import (
     selection_of,
     tried_edits,
 )
-from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
+from skilltrail.history.ask.audit_record import Audit, LogOnly, RolloutEvidence
 from skilltrail.history.ask.blame import blame, unpacked
 from skilltrail.history.ask.line_history import attempts
 from skilltrail.history.ask.origins import origins
@@ -38,36 +38,34 @@ from skilltrail.skill.document import split_lines
 LEARNED = (Purpose.TRAIN, Purpose.DEMONSTRATIONS)
 
 
-def audit_version(story: RunLog, number: int, evidence: Evidence) -> Audit:
+def audit_version(log: RunLog, number: int, evidence: RolloutEvidence) -> Audit:
     """Return the audit of the candidate that became version `number`."""
-    return _audit(story, candidate_of_version(story, number), f"version {number}", evidence)
+    return _audit(log, candidate_of_version(log, number), f"version {number}", evidence)
 
 
-def audit_patch(story: RunLog, patch: str, evidence: Evidence) -> Audit:
+def audit_patch(log: RunLog, patch: str, evidence: RolloutEvidence) -> Audit:
     """Return the audit of the candidate that a patch (`p12`) or edit (`12.0`) went into."""
     carrier = patch if patch.startswith("p") else f"p{patch.split('.')[0]}"
-    return _audit(
-        story, candidate_around(story, story.patch(carrier)), f"patch {patch}", evidence
-    )
+    return _audit(log, candidate_around(log, log.patch(carrier)), f"patch {patch}", evidence)
 
 
-def audit_line(story: RunLog, wanted: int | str, line: int, evidence: Evidence) -> Audit:
+def audit_line(log: RunLog, wanted: int | str, line: int, evidence: RolloutEvidence) -> Audit:
     """Return the audit of the change that wrote a line (1-based) of a version.
 
     Raises:
         UsageError: the version has no such line.
     """
-    rows = blame(story, wanted)
+    rows = blame(log, wanted)
     if not 1 <= line <= len(rows):
         found = f"version {wanted} has {len(rows)} lines"
         raise UsageError(f"line {line}", found, "`skilltrail blame` numbers them")
     row = rows[line - 1]
-    trial = candidate_of_version(story, row.version)
+    candidate = candidate_of_version(log, row.version)
     subject = f"line {line} of {wanted}"
-    return _audit(story, trial, subject, evidence, lines=((line, row.text),))
+    return _audit(log, candidate, subject, evidence, lines=((line, row.text),))
 
 
-def audit_text(story: RunLog, text: str, evidence: Evidence) -> list[Audit]:
+def audit_text(log: RunLog, text: str, evidence: RolloutEvidence) -> list[Audit]:
     """Return one audit per change that `text` was part of, taken up or not.
 
     First the changes that wrote lines with it, oldest version first; then the trials in which
@@ -80,21 +78,21 @@ def audit_text(story: RunLog, text: str, evidence: Evidence) -> list[Audit]:
     if not text.strip():
         raise UsageError(subject, "every line has it", "Quote a part of one line")
     wanted: dict[int, dict[str, None]] = {}
-    for version in story.versions:
-        for row in blame(story, version.number):
+    for version in log.versions:
+        for row in blame(log, version.number):
             if text in row.text:
                 wanted.setdefault(row.version, {})[row.text] = None
     found = []
     for number in sorted(wanted):
         lines = tuple(
             (at, line)
-            for at, line in enumerate(split_lines(story.versions[number].text), 1)
+            for at, line in enumerate(split_lines(log.versions[number].text), 1)
             if line in wanted[number]
         )
-        trial = candidate_of_version(story, number)
-        found.append(_audit(story, trial, subject, evidence, lines=lines))
+        candidate = candidate_of_version(log, number)
+        found.append(_audit(log, candidate, subject, evidence, lines=lines))
     found += [
-        _audit(story, trial, subject, evidence) for trial in _in_vain(story, text, wanted)
+        _audit(log, candidate, subject, evidence) for candidate in _in_vain(log, text, wanted)
     ]
     if not found:
         raise UsageError(
@@ -105,110 +103,110 @@ def audit_text(story: RunLog, text: str, evidence: Evidence) -> list[Audit]:
     return found
 
 
-def _in_vain(story: RunLog, text: str, versions: Container[int]) -> Iterator[CandidateEvents]:
-    """Yield each trial with an edit about `text` that made none of `versions`."""
+def _in_vain(log: RunLog, text: str, versions: Container[int]) -> Iterator[CandidateEvents]:
+    """Yield each candidate with an edit about `text` that made none of `versions`."""
     past = 0  # the last event of the trials seen
-    for event in story.of_type(*CARRIERS):
+    for event in log.of_type(*CARRIERS):
         edits = edits_in(event)
         if event.seq <= past or not any(text in e.content or text in e.target for e in edits):
             continue
-        trial = candidate_around(story, event)
-        past, became = trial.last, trial.versioned
+        candidate = candidate_around(log, event)
+        past, became = candidate.last, candidate.versioned
         if became is None or became.read(types.SkillVersioned).version not in versions:
-            yield trial
+            yield candidate
 
 
 def _audit(
-    story: RunLog,
-    trial: CandidateEvents,
+    log: RunLog,
+    candidate: CandidateEvents,
     subject: str,
-    evidence: Evidence,
+    evidence: RolloutEvidence,
     lines: tuple[tuple[int, str], ...] = (),
 ) -> Audit:
-    versioned, built, selected = trial.versioned, trial.built, trial.selected
-    any_event = next(iter([e for e in (built, selected, versioned, *trial.proposals) if e]))
+    versioned, built, selected = candidate.versioned, candidate.built, candidate.selected
+    any_event = next(iter([e for e in (built, selected, versioned, *candidate.proposals) if e]))
     version = None if versioned is None else versioned.read(types.SkillVersioned).version
-    tried = tuple(tried_edits(story, trial)) if built is not None else ()
-    asked = [line for _, line in lines] or _written(story, trial, version)
+    tried = tuple(tried_edits(log, candidate)) if built is not None else ()
+    asked = [line for _, line in lines] or _written(log, candidate, version)
     # Of a seed nobody asks which item it came from.
-    written = [] if trial.built is None else asked or _proposed(trial)
+    written = [] if candidate.built is None else asked or _proposed(candidate)
     return Audit(
         subject=subject,
         version=version,
-        parent_version=_parent_version(story, versioned),
+        parent_version=_parent_version(log, versioned),
         epoch=getattr(any_event.said, "epoch", None),
         step=getattr(any_event.said, "step", None),
-        source=_source(trial),
-        result=_result(trial),
+        source=_source(candidate),
+        result=_result(candidate),
         lines=lines,
-        parents="" if trial.chosen is None else sentence(trial.chosen, None),
-        cases=tuple(cases_of(trial, tried, evidence)),
-        proposals=tuple(proposal_of(event) for event in trial.proposals),
+        parents="" if candidate.chosen is None else sentence(candidate.chosen, None),
+        cases=tuple(cases_of(candidate, tried, evidence)),
+        proposals=tuple(proposal_of(event) for event in candidate.proposals),
         unusable_replies=tuple(
             f"{one.stage}: {one.message} ({one.then})"
-            for one in read_all(trial.rejected_replies, types.ReplyRejected)
+            for one in read_all(candidate.rejected_replies, types.ReplyRejected)
         ),
-        merges=tuple(merge_of(event) for event in trial.merges),
+        merges=tuple(merge_of(event) for event in candidate.merges),
         edits=tried,
-        attempts=() if version is None else tuple(attempts(story, version, asked)),
-        origins=origins(written, _learned(story, trial, evidence), evidence),
-        **selection_of(trial),
-        **outcome_of(story, trial),
+        attempts=() if version is None else tuple(attempts(log, version, asked)),
+        origins=origins(written, _learned(log, candidate, evidence), evidence),
+        **selection_of(candidate),
+        **outcome_of(log, candidate),
     )
 
 
 def _learned(
-    story: RunLog, trial: CandidateEvents, evidence: Evidence
+    log: RunLog, candidate: CandidateEvents, evidence: RolloutEvidence
 ) -> list[types.RolloutsScored]:
     """Return what was rolled out before the candidate, where its texts can be looked into."""
-    if trial.built is None or isinstance(evidence, LogOnly):
+    if candidate.built is None or isinstance(evidence, LogOnly):
         return []
-    before = (e for e in story.of_type("rollouts.scored") if e.seq < trial.built.seq)
+    before = (e for e in log.of_type("rollouts.scored") if e.seq < candidate.built.seq)
     return [said for said in read_all(before, types.RolloutsScored) if said.purpose in LEARNED]
 
 
-def _parent_version(story: RunLog, versioned: Event | None) -> int | None:
+def _parent_version(log: RunLog, versioned: Event | None) -> int | None:
     """Return the last version before it with the text that it was made of, None of none."""
     if versioned is None:
         return None
     said = versioned.read(types.SkillVersioned)
-    same = [v.number for v in story.versions[: said.version] if v.digest == said.parent]
+    same = [v.number for v in log.versions[: said.version] if v.digest == said.parent]
     return same[-1] if same else None
 
 
-def _written(story: RunLog, trial: CandidateEvents, version: int | None) -> list[str]:
+def _written(log: RunLog, candidate: CandidateEvents, version: int | None) -> list[str]:
     """Return the lines that a version wrote: all of the seed, else those of its edits."""
     if version is None:
         return []
-    lines = split_lines(story.versions[version].text)
-    if trial.built is None:
+    lines = split_lines(log.versions[version].text)
+    if candidate.built is None:
         return lines
-    sources = unpacked(trial.built.read(types.CandidateBuilt).sources)
+    sources = unpacked(candidate.built.read(types.CandidateBuilt).sources)
     return [
         line for line, source in zip(lines, sources, strict=True) if isinstance(source, str)
     ]
 
 
-def _proposed(trial: CandidateEvents) -> list[str]:
+def _proposed(candidate: CandidateEvents) -> list[str]:
     """Return the lines that a candidate which became no version was to add."""
-    assert trial.built is not None
+    assert candidate.built is not None
     added = (
         line
-        for line in split_lines(trial.built.read(types.CandidateBuilt).diff)
+        for line in split_lines(candidate.built.read(types.CandidateBuilt).diff)
         if line.startswith("+")
     )
     return [line[1:] for line in added if not line.startswith("+++")]
 
 
-def _source(trial: CandidateEvents) -> str:
-    if trial.built is not None:
-        return trial.built.read(types.CandidateBuilt).source.value
-    return "seed" if trial.versioned is not None and not trial.proposals else "step"
+def _source(candidate: CandidateEvents) -> str:
+    if candidate.built is not None:
+        return candidate.built.read(types.CandidateBuilt).source.value
+    return "seed" if candidate.versioned is not None and not candidate.proposals else "step"
 
 
-def _result(trial: CandidateEvents) -> str:
-    if trial.gate is not None:
-        return trial.gate.read(types.GateJudged).verdict.value
-    if trial.ended is not None:
-        return trial.ended.read(types.StepEnded).result.value
-    return "seed" if trial.versioned is not None else "unfinished"
+def _result(candidate: CandidateEvents) -> str:
+    if candidate.gate is not None:
+        return candidate.gate.read(types.GateJudged).verdict.value
+    if candidate.ended is not None:
+        return candidate.ended.read(types.StepEnded).result.value
+    return "seed" if candidate.versioned is not None else "unfinished"

@@ -1,4 +1,4 @@
-"""The parts of an audit, read off the events of one trial."""
+"""The parts of an audit, read off the events of one candidate."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from msgspec import to_builtins
 
 from skilltrail.history.ask.audit_record import (
-    Case,
-    Evidence,
+    Basis,
     Flip,
     Judgement,
     Merge,
     Proposal,
+    RolloutEvidence,
     Tried,
 )
 from skilltrail.history.ask.blame import gain_of
@@ -72,14 +72,14 @@ def merge_of(event: Event) -> Merge:
     )
 
 
-def selection_of(trial: CandidateEvents) -> dict[str, Any]:
+def selection_of(candidate: CandidateEvents) -> dict[str, Any]:
     """Return the fields of an audit that tell the edit budget and what it let through."""
     found: dict[str, Any] = {}
-    if trial.budgets:
-        budget = trial.budgets[-1].read(types.BudgetDecided)
+    if candidate.budgets:
+        budget = candidate.budgets[-1].read(types.BudgetDecided)
         found |= {"budget": budget.budget, "budget_reason": budget_reason(budget)}
-    if trial.selected is not None:
-        said = trial.selected.read(types.EditsSelected)
+    if candidate.selected is not None:
+        said = candidate.selected.read(types.EditsSelected)
         found |= {
             "selected": said.selected,
             "selected_by": f"{decided_by(said.rule)}: {said.reason}",
@@ -88,28 +88,26 @@ def selection_of(trial: CandidateEvents) -> dict[str, Any]:
     return found
 
 
-def outcome_of(story: RunLog, trial: CandidateEvents) -> dict[str, Any]:
+def outcome_of(log: RunLog, candidate: CandidateEvents) -> dict[str, Any]:
     """Return the fields of an audit that tell the document made and the verdict on it."""
     found: dict[str, Any] = {}
-    if trial.built is not None:
-        built = trial.built.read(types.CandidateBuilt)
+    if candidate.built is not None:
+        built = candidate.built.read(types.CandidateBuilt)
         found |= {"faults": built.faults, "diff": built.diff}
-    if trial.gate is not None:
-        gate = trial.gate.read(types.GateJudged)
-        found["gate"] = judgement_of(story, trial, trial.gate)
+    if candidate.gate is not None:
+        gate = candidate.gate.read(types.GateJudged)
+        found["gate"] = judgement_of(log, candidate, candidate.gate)
         found |= {"tokens_before": gate.tokens_before, "tokens_after": gate.tokens_after}
     return found
 
 
-def tried_edits(story: RunLog, trial: CandidateEvents) -> Iterable[Tried]:
-    assert trial.built is not None
-    made = trial.versioned
-    after = (
-        {} if made is None else line_histories(story, made.read(types.SkillVersioned).version)
-    )
-    for result in trial.built.read(types.CandidateBuilt).results:
-        edit = story.edit(result.edit)
-        descent = tuple(dict.fromkeys(one.id for one in story.ancestry(edit.id)))
+def tried_edits(log: RunLog, candidate: CandidateEvents) -> Iterable[Tried]:
+    assert candidate.built is not None
+    made = candidate.versioned
+    after = {} if made is None else line_histories(log, made.read(types.SkillVersioned).version)
+    for result in candidate.built.read(types.CandidateBuilt).results:
+        edit = log.edit(result.edit)
+        descent = tuple(dict.fromkeys(one.id for one in log.ancestry(edit.id)))
         yield Tried(
             edit=edit,
             descent=descent[1:],
@@ -121,27 +119,27 @@ def tried_edits(story: RunLog, trial: CandidateEvents) -> Iterable[Tried]:
 
 
 def cases_of(
-    trial: CandidateEvents, tried: Iterable[Tried], evidence: Evidence
-) -> Iterable[Case]:
+    candidate: CandidateEvents, tried: Iterable[Tried], evidence: RolloutEvidence
+) -> Iterable[Basis]:
     """Yield the rollouts behind the edits first, then the others that analysts saw."""
     failures: dict[str, str] = {}
     seen: dict[str, None] = {}
     for one in tried:
         seen |= dict.fromkeys(one.edit.items)
-    for proposal in trial.proposals:
+    for proposal in candidate.proposals:
         said = proposal.said
         failures |= said.failure_types if isinstance(said, types.PatchProposed) else {}
         seen |= dict.fromkeys(getattr(said, "items", ()))
     rows = {
         row.item: row
-        for event in trial.learned
+        for event in candidate.learned
         for row in event.read(types.RolloutsScored).items
     }
     for item in seen:
         row = rows.get(item)
         if row is None:
             continue
-        yield Case(
+        yield Basis(
             item=item,
             hard=row.hard,
             soft=row.soft,
@@ -152,12 +150,14 @@ def cases_of(
         )
 
 
-def judgement_of(story: RunLog, trial: CandidateEvents, gate: Event) -> Judgement:
+def judgement_of(log: RunLog, candidate: CandidateEvents, gate: Event) -> Judgement:
     said = gate.read(types.GateJudged)
-    judged = () if trial.judged is None else trial.judged.read(types.RolloutsScored).items
+    judged = (
+        () if candidate.judged is None else candidate.judged.read(types.RolloutsScored).items
+    )
     before, after = (
         means_of(rows, said.metric, said.mixed_weight)
-        for rows in (story.scores_before(gate), by_item(judged))
+        for rows in (log.scores_before(gate), by_item(judged))
     )
 
     def flips(names: Iterable[str]) -> tuple[Flip, ...]:

@@ -2,7 +2,7 @@
 
 Frozen data, each of them one part of the answer to *why was this accepted?*; they are filled
 from the log in `audit_parts` and put together in `audit`. Only trajectories (prompt, reply,
-expected answer) are facts and come through `Evidence`.
+expected answer) are facts and come through `RolloutEvidence`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Seen:
     expected: str | None = None
 
 
-class Evidence(Protocol):
+class RolloutEvidence(Protocol):
     """The door to facts."""
 
     def look_up(self, item: str, key: str | None) -> Seen:
@@ -45,7 +45,7 @@ class LogOnly:
 
 
 @dataclass(frozen=True)
-class Case:
+class Basis:
     """A train rollout that the change was learned from."""
 
     item: str
@@ -168,7 +168,7 @@ class Audit:
     result: str
     lines: tuple[tuple[int, str], ...] = ()
     parents: str = ""
-    cases: tuple[Case, ...] = ()
+    cases: tuple[Basis, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     unusable_replies: tuple[str, ...] = ()
     merges: tuple[Merge, ...] = ()

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from skilltrail.core.hidden import spelled_block
-from skilltrail.history.ask.audit_record import Audit, Case, Flip, Judgement, LineOrigin, Tried
+from skilltrail.history.ask import audit_record as record
+from skilltrail.history.ask.audit_record import Audit, Flip, Judgement, LineOrigin, Tried
 from skilltrail.history.ask.line_history import Attempt, LineHistory
 from skilltrail.history.log.terms import in_terms
 from skilltrail.history.log.words import costs, count, on_target, score, visible
@@ -23,7 +24,7 @@ WIDTH = 72
 
 
 @dataclass(frozen=True)
-class Part:
+class Rows:
     """A titled list of rows; `code` is a block shown as it is."""
 
     title: str
@@ -100,19 +101,19 @@ def headline(audit: Audit, style: Plain | None = None) -> str:
     return f"Why {subject}{place}? {audit.result.replace('_', ' ')}"
 
 
-def _parts(audit: Audit, style: Plain, most: int | None) -> list[Part]:
+def _parts(audit: Audit, style: Plain, most: int | None) -> list[Rows]:
     parts = [
-        Part("Lines", tuple(f"{n}: {style.quote(text, 200)}" for n, text in audit.lines)),
-        Part("Parents", (audit.parents,) if audit.parents else ()),
-        Part("Origin", tuple(_cut([_origin(o, style) for o in audit.origins], most))),
-        Part("Evidence", tuple(_cut([_case(c, style) for c in audit.cases], most))),
-        Part("Proposed", tuple(_proposed(audit, style, most))),
-        Part("Merged", tuple(_merged(audit, style, most))),
-        Part("Selected", tuple(_selected(audit, most))),
-        Part("Applied", tuple(_applied(audit, style, most))),
-        Part("Verdict", tuple(_verdict(audit, style, most))),
-        Part("Aftermath", tuple(_aftermath(audit, style))),
-        Part("Diff", code=audit.diff),
+        Rows("Lines", tuple(f"{n}: {style.quote(text, 200)}" for n, text in audit.lines)),
+        Rows("Parents", (audit.parents,) if audit.parents else ()),
+        Rows("Origin", tuple(_cut([_origin(o, style) for o in audit.origins], most))),
+        Rows("Evidence", tuple(_cut([_case(c, style) for c in audit.cases], most))),
+        Rows("Proposed", tuple(_proposed(audit, style, most))),
+        Rows("Merged", tuple(_merged(audit, style, most))),
+        Rows("Selected", tuple(_selected(audit, most))),
+        Rows("Applied", tuple(_applied(audit, style, most))),
+        Rows("Verdict", tuple(_verdict(audit, style, most))),
+        Rows("Aftermath", tuple(_line_histories(audit, style))),
+        Rows("Diff", code=audit.diff),
     ]
     return [part for part in parts if part.rows or part.code]
 
@@ -135,7 +136,7 @@ def _cut(rows: Sequence[str], most: int | None) -> Iterable[str]:
         yield f"… and {len(rows) - len(shown)} more (--all)"
 
 
-def _case(case: Case, style: Plain) -> str:
+def _case(case: record.Basis, style: Plain) -> str:
     reason = visible(case.reason, 40)
     named = case.failure_type not in (None, case.reason)
     why = (
@@ -266,10 +267,10 @@ def _short(value: float | None) -> str:
     return "none" if value is None else f"{value:.3g}"
 
 
-def _aftermath(audit: Audit, style: Plain) -> Iterable[str]:
+def _line_histories(audit: Audit, style: Plain) -> Iterable[str]:
     for one in audit.edits:
         if one.fate is not None:
-            yield f"{one.edit.id} {_fate(one.fate)}"
+            yield f"{one.edit.id} {_line_history(one.fate)}"
     for attempt in audit.attempts:
         yield _attempt(attempt, style)
 
@@ -282,7 +283,7 @@ def _attempt(attempt: Attempt, style: Plain) -> str:
     return f"step {attempt.step} tried to {what} ({attempt.edit}); {outcome}"
 
 
-def _fate(fate: LineHistory) -> str:
+def _line_history(fate: LineHistory) -> str:
     wrote = f"wrote {count(fate.written, 'line')}"
     losses = "; ".join(
         f"{loss.lines} gone in v{loss.version}"

@@ -26,7 +26,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Found:
+class BisectResult:
     """What a bisection found.
 
     Attributes:
@@ -49,13 +49,13 @@ Measure = Callable[[Version], Awaitable[Scores]]
 
 
 async def bisect(
-    story: RunLog,
+    log: RunLog,
     item: str,
     measure: Measure | None,
     *,
     good: int | None = None,
     bad: int | None = None,
-) -> Found:
+) -> BisectResult:
     """Find the version at which `item` changed between `good` (default 0) and `bad` (last).
 
     Args:
@@ -66,7 +66,7 @@ async def bisect(
         UsageError: the log has too few versions, or does not know the item and `measure` is
             None.
     """
-    versions, recorded = story.versions, recorded_scores(story, item)
+    versions, recorded = log.versions, recorded_scores(log, item)
     low, high = _ends(len(versions), good, bad)
     if measure is None and len(recorded) < len(versions):
         raise _unknown(item)
@@ -89,7 +89,7 @@ async def bisect(
         version = next((n for n in turns if _same_way(change, recorded, n)), None)
     elif change != "none":
         version = await _turn(low, high, last, score)
-    return Found(
+    return BisectResult(
         item,
         change,
         version,
@@ -155,11 +155,11 @@ def _same_way(change: str, scores: dict[int, Tested], number: int) -> bool:
     return change_of((one.hard, one.soft), (two.hard, two.soft)) == change
 
 
-def recorded_scores(story: RunLog, item: str) -> dict[int, Tested]:
+def recorded_scores(log: RunLog, item: str) -> dict[int, Tested]:
     """Return the item's score under each version that the log holds it for."""
     found = {}
-    for version in story.versions:
-        rows = story.scores(version.digest).get(item)
+    for version in log.versions:
+        rows = log.scores(version.digest).get(item)
         if rows is None:
             continue
         hard = [row.hard for row in rows if row.hard is not None]

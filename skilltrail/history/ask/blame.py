@@ -67,36 +67,34 @@ def _unpacked(runs: Iterable[Sequence[int | str]]) -> Iterator[Source]:
             yield first - 1 + offset if isinstance(first, int) else first
 
 
-def lineages(story: RunLog) -> Iterator[tuple[Version, Lineage]]:
+def lineages(log: RunLog) -> Iterator[tuple[Version, Lineage]]:
     """Yield each version with the origin of every one of its lines.
 
     Raises:
         FaultError: the recorded sources do not fit the documents.
     """
     known: dict[str, Lineage] = {}
-    for version in story.versions:
+    for version in log.versions:
         seq = version.said.candidate
         if seq is None:
             lineage = (Origin(0),) * len(split_lines(version.text))
         else:
-            lineage = _lineage(story, known, story.at(seq), version.number)
+            lineage = _lineage(log, known, log.at(seq), version.number)
         known[version.digest] = lineage
         if len(lineage) != len(split_lines(version.text)):
             raise FaultError(version.event.name, "its lines and their sources differ in number")
         yield version, lineage
 
 
-def lineage_of(story: RunLog, number: int) -> Lineage:
+def lineage_of(log: RunLog, number: int) -> Lineage:
     """Return the origin of every line of one version."""
-    for version, lineage in lineages(story):
+    for version, lineage in lineages(log):
         if version.number == number:
             return lineage
     return ()
 
 
-def _lineage(
-    story: RunLog, known: Mapping[str, Lineage], built: Event, version: int
-) -> Lineage:
+def _lineage(log: RunLog, known: Mapping[str, Lineage], built: Event, version: int) -> Lineage:
     """Return the origins of a candidate's lines; `known` holds those of versions, by digest.
 
     Where its parent is a document that became no version, that one's lines came with this.
@@ -104,10 +102,10 @@ def _lineage(
     said = built.read(CandidateBuilt)
     parent = known.get(said.parent)
     if parent is None:
-        before = story.built(said.parent, built.seq)
+        before = log.built(said.parent, built.seq)
         if before is None:
             raise FaultError(built.name, "its parent is no document of this log")
-        parent = _lineage(story, known, before, version)
+        parent = _lineage(log, known, before, version)
     return tuple(
         _origin(parent, source, version, built.name) for source in unpacked(said.sources)
     )
@@ -151,22 +149,22 @@ class BlameLine:
         return told
 
 
-def blame(story: RunLog, wanted: int | str) -> list[BlameLine]:
+def blame(log: RunLog, wanted: int | str) -> list[BlameLine]:
     """Return the lines of a version (a number, `seed`, `best` or `last`).
 
     Raises:
         UsageError: the log has no such version.
     """
-    version = story.version(wanted)
-    lineage = lineage_of(story, version.number)
-    births = {v.number: v.said for v in story.versions}
+    version = log.version(wanted)
+    lineage = lineage_of(log, version.number)
+    births = {v.number: v.said for v in log.versions}
     lines = []
     for number, (text, origin) in enumerate(
         zip(split_lines(version.text), lineage, strict=True), 1
     ):
         born = births[origin.version]
-        verdict, gain = _verdict(story, born.gate)
-        patch = _patch(story, origin, born.patch)
+        verdict, gain = _verdict(log, born.gate)
+        patch = _patch(log, origin, born.patch)
         edit = None if origin.edit == SEED else origin.edit
         lines.append(
             BlameLine(
@@ -211,17 +209,17 @@ def gain_of(gate: GateJudged) -> float | None:
     return gate.after - gate.before
 
 
-def _verdict(story: RunLog, gate: int | None) -> tuple[str | None, float | None]:
+def _verdict(log: RunLog, gate: int | None) -> tuple[str | None, float | None]:
     if gate is None:
         return None, None
-    said = story.at(gate).read(GateJudged)
+    said = log.at(gate).read(GateJudged)
     return "forced" if said.forced else said.verdict.value, gain_of(said)
 
 
-def _patch(story: RunLog, origin: Origin, selected: str | None) -> str | None:
+def _patch(log: RunLog, origin: Origin, selected: str | None) -> str | None:
     """Return the patch whose edit wrote the line: notes come beside the selected patch."""
     if origin.edit == SEED:
         return None
-    carrier = story.at(int(origin.edit.split(".")[0]))
+    carrier = log.at(int(origin.edit.split(".")[0]))
     patch = carrier.data.get("patch")
     return selected if patch is None else str(patch)

@@ -58,9 +58,9 @@ class RunScores:
         }
 
 
-def common_metric(stories: Iterable[RunLog]) -> dict[str, Any]:
+def common_metric(logs: Iterable[RunLog]) -> dict[str, Any]:
     """Return the metric that every gate of the runs used, `hard` where they used several."""
-    first = (said for story in stories for said in story.told(GateJudged)[:1])
+    first = (said for log in logs for said in log.told(GateJudged)[:1])
     used = {(said.metric, said.mixed_weight) for said in first}
     metric, weight = used.pop() if len(used) == 1 else ("hard", None)
     return {"metric": metric, "mixed_weight": weight}
@@ -68,7 +68,7 @@ def common_metric(stories: Iterable[RunLog]) -> dict[str, Any]:
 
 def read_run(
     name: str,
-    story: RunLog,
+    log: RunLog,
     said: Mapping[str, Any],
     tests: Mapping[str, HeldOut],
     served: Mapping[str, Counter[Served]],
@@ -77,14 +77,14 @@ def read_run(
 
     `served` says who gave the replies of each role, as far as that is known.
     """
-    start, test = story.start.read(RunStarted), tests.get(story.events[-1].id)
+    start, test = log.start.read(RunStarted), tests.get(log.events[-1].id)
     agent, judge = start.agent, start.judge
     told = f", params {digest('agent/1', agent['params'])[:8]}" if agent.get("params") else ""
     setting = {
         "agent": f"{agent['version']}{told}",
         "target": digest("target/1", start.target)[:8],
         "judge": "none" if judge is None else digest("judge/1", to_builtins(judge))[:8],
-    } | consumed_items(story.events)
+    } | consumed_items(log.events)
     setting |= {
         f"{role}.served": " + ".join(map(str, sorted(served[role])))
         for role in ("target", "judge", *start.target.get("targets", ()))
@@ -92,30 +92,30 @@ def read_run(
     }
     if test is not None:
         setting["data.test"] = test.items
-    seed, best = seed_and_best(story)
+    seed, best = seed_and_best(log)
     same = test is not None and test.metric == said["metric"]
     return RunScores(
         name,
-        consumed_params(story.events),
+        consumed_params(log.events),
         setting,
         best,
-        scores_under(story, seed, said),
-        scores_under(story, best, said),
+        scores_under(log, seed, said),
+        scores_under(log, best, said),
         test if same else None,
     )
 
 
-def seed_and_best(story: RunLog) -> tuple[str, str]:
+def seed_and_best(log: RunLog) -> tuple[str, str]:
     """Return the digests of a run's seed skill and of its best one so far."""
-    made = [said.digest for said in story.told(SkillVersioned) if said.best]
-    seed = story.start.read(RunStarted).seed_skill.digest
+    made = [said.digest for said in log.told(SkillVersioned) if said.best]
+    seed = log.start.read(RunStarted).seed_skill.digest
     return seed, made[-1] if made else seed
 
 
-def scores_under(story: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
+def scores_under(log: RunLog, skill: str, said: Mapping[str, Any]) -> dict[str, Fraction]:
     """Return each selection item's score under a skill (by digest), in the metric `said`."""
-    cases = means_of(story.scores(skill), said["metric"], said.get("mixed_weight"))
-    means = by_item(cases, targets_in(story.start.read(RunStarted).target))
+    cases = means_of(log.scores(skill), said["metric"], said.get("mixed_weight"))
+    means = by_item(cases, targets_in(log.start.read(RunStarted).target))
     return {item: mean for item, mean in means.items() if mean is not None}
 
 

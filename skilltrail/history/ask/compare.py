@@ -152,12 +152,12 @@ def compare_runs(
         UsageError: no run consumed such a param or has such a value; or the runs are of several
             environments, data or targets.
     """
-    stories = {n: RunLog(e) for n, e in _each_once(runs).items() if end_of(e) is not None}
-    said = common_metric(stories.values())
+    logs = {n: RunLog(e) for n, e in _each_once(runs).items() if end_of(e) is not None}
+    said = common_metric(logs.values())
     tests = {} if evaluations is None else evaluations
     read = [
-        read_run(n, stories[n], said, tests, served_in(stories[n].events, get))
-        for n in sorted(stories, key=natural)
+        read_run(n, logs[n], said, tests, served_in(logs[n].events, get))
+        for n in sorted(logs, key=natural)
     ]
     found = chosen(read, {} if where is None else where)
     having = [run for run in found if param in run.known]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skilltrail.core.canon import text_digest
-from skilltrail.history.ask.sources import Skill
+from skilltrail.history.ask.sources import SkillFound
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.words import sentence, visible
 from skilltrail.skill.folder import files_diff
@@ -112,7 +112,7 @@ class SkillDiff:
     mean_soft: tuple[float | None, float | None]
 
 
-def skill_diff(before: Skill, after: Skill) -> SkillDiff:
+def skill_diff(before: SkillFound, after: SkillFound) -> SkillDiff:
     """Compare two skills by text and by the selection scores that their logs hold."""
     one, two = _scores(before), _scores(after)
     shared = [item for item in two if item in one]
@@ -135,11 +135,11 @@ def skill_diff(before: Skill, after: Skill) -> SkillDiff:
 Scores = tuple[float | None, float | None]
 
 
-def _scores(skill: Skill) -> dict[str, Scores]:
+def _scores(skill: SkillFound) -> dict[str, Scores]:
     """Return (hard, soft) by item, means over repeats, as far as the skill's log holds them."""
-    if skill.story is None:
+    if skill.log is None:
         return {}
-    rows = skill.story.scores(text_digest(skill.text))
+    rows = skill.log.scores(text_digest(skill.text))
     return {
         item: (_mean([row.hard for row in some]), _mean([row.soft for row in some]))
         for item, some in rows.items()

@@ -28,7 +28,7 @@ from skilltrail.core.layout import EVALUATION
 from skilltrail.core.targets import by_item as by_target_weights
 from skilltrail.core.targets import targets_in
 from skilltrail.history.ask.sources import Project
-from skilltrail.history.log.consumed import told_items
+from skilltrail.history.log.consumed import items_text
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.log import read_whole
 from skilltrail.history.log.rows import by_item as by_case_of
@@ -178,7 +178,7 @@ def held_out(project: Project) -> dict[str, HeldOut]:
     found: dict[str, HeldOut] = {}
     for events in _found(project):
         try:
-            told = told_of(events)
+            told = held_out_of(events)
         except SkilltrailError:
             continue
         if told is not None and events[0].prev is not None:
@@ -186,7 +186,7 @@ def held_out(project: Project) -> dict[str, HeldOut]:
     return found
 
 
-def told_of(events: Sequence[Event]) -> HeldOut | None:
+def held_out_of(events: Sequence[Event]) -> HeldOut | None:
     """Return what an evaluation says, None where it did not open the test split for the best
     skill."""
     seed: dict[str, Fraction] = {}
@@ -203,7 +203,7 @@ def told_of(events: Sequence[Event]) -> HeldOut | None:
         if said.name == "seed":
             seed = scores
         elif said.name == "best" and said.gain is not None:
-            opened = told_items(opening.items)
+            opened = items_text(opening.items)
             return HeldOut(said.metric, said.gain, opened, scores, seed)
     return None
 

@@ -1,4 +1,4 @@
-"""Aftermath: what later versions did with the lines that an edit wrote, or tried to do."""
+"""Line history: what later versions did with the lines that an edit wrote, or tried to do."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class LineHistory:
     losses: tuple[Loss, ...]
 
 
-def line_histories(story: RunLog, number: int) -> dict[str, LineHistory]:
-    """Return the fate of every edit that wrote lines of version `number`, by edit id."""
+def line_histories(log: RunLog, number: int) -> dict[str, LineHistory]:
+    """Return what came of every edit that wrote lines of version `number`, by edit id."""
     counts: dict[str, list[tuple[int, int]]] = {}
     last = number
-    for version, lineage in lineages(story):
+    for version, lineage in lineages(log):
         if version.number < number:
             continue
         last = version.number
@@ -53,7 +53,7 @@ def line_histories(story: RunLog, number: int) -> dict[str, LineHistory]:
             counts = {edit: [] for edit in dict.fromkeys(alive)}
         for edit, seen in counts.items():
             seen.append((version.number, alive.count(edit)))
-    patches = {v.number: v.said.patch for v in story.versions}
+    patches = {v.number: v.said.patch for v in log.versions}
     return {
         edit: LineHistory(
             written=seen[0][1],
@@ -87,18 +87,18 @@ class Attempt:
     after_max: float | None
 
 
-def attempts(story: RunLog, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
+def attempts(log: RunLog, number: int, lines: Iterable[str]) -> Iterator[Attempt]:
     """Yield what was tried in vain, after version `number`, on any of `lines`."""
     wanted = {line for line in lines if line.strip()}
-    since = story.versions[number].event.seq
-    for built in _built_about(story, since, wanted):
-        touched = [(edit, _touched(edit, wanted)) for edit in story.edits_of(built)]
+    since = log.versions[number].event.seq
+    for built in _built_about(log, since, wanted):
+        touched = [(edit, _touched(edit, wanted)) for edit in log.edits_of(built)]
         if all(line is None for _, line in touched):
             continue
-        trial = candidate_around(story, built)
-        if trial.gate is None or trial.versioned is not None:
+        candidate = candidate_around(log, built)
+        if candidate.gate is None or candidate.versioned is not None:
             continue
-        gate = trial.gate.read(GateJudged)
+        gate = candidate.gate.read(GateJudged)
         for edit, line in touched:
             if line is not None:
                 yield Attempt(
@@ -113,19 +113,19 @@ def attempts(story: RunLog, number: int, lines: Iterable[str]) -> Iterator[Attem
                 )
 
 
-def _built_about(story: RunLog, since: int, lines: Iterable[str]) -> Iterator[Event]:
+def _built_about(log: RunLog, since: int, lines: Iterable[str]) -> Iterator[Event]:
     """Yield the candidates after event `since` with an edit that names one of `lines`.
 
     Found by the bytes of the patches, so that a long log is not parsed for it.
     """
     needles = [canonical(line)[1:-1].encode() for line in lines]
     past = since
-    for event in story.of_type(*CARRIERS):
+    for event in log.of_type(*CARRIERS):
         if event.seq > past and any(needle in event.line for needle in needles):
-            trial = candidate_around(story, event)
-            past = trial.last
-            if trial.built is not None and trial.built.seq > since:
-                yield trial.built
+            candidate = candidate_around(log, event)
+            past = candidate.last
+            if candidate.built is not None and candidate.built.seq > since:
+                yield candidate.built
 
 
 def _touched(edit: Edit, wanted: Container[str]) -> str | None:

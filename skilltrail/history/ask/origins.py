@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from skilltrail.history.ask.audit_record import Evidence, LineOrigin
+from skilltrail.history.ask.audit_record import LineOrigin, RolloutEvidence
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.skill.risks import risks_of
 
@@ -22,7 +22,7 @@ _WORD = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff]|[^\W_]+")
 
 
 def origins(
-    lines: Sequence[str], learned: Sequence[RolloutsScored], evidence: Evidence
+    lines: Sequence[str], learned: Sequence[RolloutsScored], evidence: RolloutEvidence
 ) -> tuple[LineOrigin, ...]:
     """Return, for each line that came from somewhere or carries a risk, what is known of it.
 
@@ -55,7 +55,7 @@ Place = tuple[str, str, int | None]  # item, what of it, step
 
 
 def _holders(
-    wanted: set[str], learned: Sequence[RolloutsScored], evidence: Evidence
+    wanted: set[str], learned: Sequence[RolloutsScored], evidence: RolloutEvidence
 ) -> dict[str, list[Place]]:
     """Return for each run of words the places that hold it: one of each item, in order."""
     holders: dict[str, list[Place]] = {}

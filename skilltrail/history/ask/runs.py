@@ -159,12 +159,12 @@ def _row(
     differs: str,
     births: Mapping[str, tuple[str, int]],
 ) -> RunRow:
-    story = RunLog(events)
-    ended = [said.result for said in story.told(StepEnded)]
-    versioned = story.told(SkillVersioned)
+    log = RunLog(events)
+    ended = [said.result for said in log.told(StepEnded)]
+    versioned = log.told(SkillVersioned)
     best = [said.version for said in versioned if said.best]
-    parent = story.start.read(RunStarted).parent
-    seed, high = scores_of(story)
+    parent = log.start.read(RunStarted).parent
+    seed, high = scores_of(log)
     return RunRow(
         name=name,
         events=len(events),
@@ -184,13 +184,13 @@ def _row(
     )
 
 
-def scores_of(story: RunLog) -> tuple[float | None, float | None]:
+def scores_of(log: RunLog) -> tuple[float | None, float | None]:
     """Return the gate metric of the seed and of the best skill, None where not measured."""
-    gates = story.of_type("gate.judged")
+    gates = log.of_type("gate.judged")
     if not gates:
         return None, None
     seed = best = gates[0].read(GateJudged).before
-    made = {said.gate for said in story.told(SkillVersioned) if said.best}
+    made = {said.gate for said in log.told(SkillVersioned) if said.best}
     for gate in gates:
         best = gate.read(GateJudged).after if gate.seq in made else best
     return seed, best

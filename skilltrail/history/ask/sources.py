@@ -52,7 +52,7 @@ class Project:
 
 
 @dataclass(frozen=True)
-class Source:
+class LogFound:
     """A log that was found: how it was named, what it was found to be, its events.
 
     Attributes:
@@ -69,7 +69,7 @@ class Source:
     unfinished: bool = False
 
     @staticmethod
-    def of_file(name: str, kind: str, path: Path, *, continues: bool = False) -> Source:
+    def of_file(name: str, kind: str, path: Path, *, continues: bool = False) -> LogFound:
         """Return what is whole of a log file.
 
         Raises:
@@ -78,19 +78,19 @@ class Source:
         read = read_whole(path, continues=continues)
         if read.torn is not None and not read.events:
             raise read.torn
-        return Source(name, kind, read.events, [], read.torn, read.unfinished)
+        return LogFound(name, kind, read.events, [], read.torn, read.unfinished)
 
-    def before(self, seq: int, why: FaultError) -> Source:
+    def before(self, seq: int, why: FaultError) -> LogFound:
         """Return the same log up to event `seq`, which cannot be read, and that left out."""
         events = [event for event in self.events if event.seq < seq]
         return replace(self, events=events, evaluation=[], torn=why, unfinished=False)
 
     @property
-    def story(self) -> RunLog:
+    def log(self) -> RunLog:
         return RunLog(self.events)
 
 
-def open_source(project: Project, name: str | None) -> Source:
+def open_source(project: Project, name: str | None) -> LogFound:
     """Return the log that `name` names.
 
     Raises:
@@ -101,10 +101,10 @@ def open_source(project: Project, name: str | None) -> Source:
         return _default(project)
     path = project.workspace / name
     if path.is_file():
-        return Source.of_file(name, "file", path, continues=True)
+        return LogFound.of_file(name, "file", path, continues=True)
     for live in live_logs(project):
         if len(name) >= 6 and live.parent.name.startswith(name):
-            return Source.of_file(name, "live log", live)
+            return LogFound.of_file(name, "live log", live)
     found = _from_git(project, name)
     if found is None:
         raise UsageError(
@@ -158,17 +158,17 @@ def _finished_name(project: Project, live: list[Path]) -> str | None:
     return None
 
 
-def _default(project: Project) -> Source:
+def _default(project: Project) -> LogFound:
     path = project.workspace / EVENTS
     if path.exists():
-        return Source.of_file(EVENTS.as_posix(), "file", path)
+        return LogFound.of_file(EVENTS.as_posix(), "file", path)
     live = live_logs(project)
     if live:
-        return Source.of_file(live[0].parent.name, "live log", live[0])
+        return LogFound.of_file(live[0].parent.name, "live log", live[0])
     raise UsageError("event log", f"no {EVENTS} and no run has begun", "Train first: dvc repro")
 
 
-def _from_git(project: Project, name: str) -> Source | None:
+def _from_git(project: Project, name: str) -> LogFound | None:
     from skilltrail.history.git.branches import branch_of
     from skilltrail.history.git.repository import Git, GitError
 
@@ -178,17 +178,17 @@ def _from_git(project: Project, name: str) -> Source | None:
     refs = door.refs(RUNS, "refs/exps")
     if RUNS + name in refs:
         branch = branch_of(door, RUNS + name)
-        return Source(name, "run", branch.training, branch.evaluation)
+        return LogFound(name, "run", branch.training, branch.evaluation)
     prefix = door.prefix
     for ref, sha in refs.items():
         if ref.startswith("refs/exps/") and ref.endswith(f"/{name}"):
-            return Source(name, "experiment", _committed_log(door, sha, prefix))
+            return LogFound(name, "experiment", _committed_log(door, sha, prefix))
     try:
         sha = door.resolve(name)
         if door.has(sha, "event.json"):
             branch = branch_of(door, sha)
-            return Source(name, "revision", branch.training, branch.evaluation)
-        return Source(name, "revision", _committed_log(door, sha, prefix))
+            return LogFound(name, "revision", branch.training, branch.evaluation)
+        return LogFound(name, "revision", _committed_log(door, sha, prefix))
     except GitError:
         return None
 
@@ -213,16 +213,16 @@ def _committed_log(door: Git, sha: str, prefix: str) -> list[Event]:
 
 
 @dataclass(frozen=True)
-class Skill:
+class SkillFound:
     """A skill document that was named, with the run and version it is, where it is one."""
 
     name: str
     text: str
-    story: RunLog | None = None
+    log: RunLog | None = None
     version: int | None = None
 
 
-def find_skill(project: Project, name: str) -> Skill:
+def find_skill(project: Project, name: str) -> SkillFound:
     """Return the skill that `name` names.
 
     Raises:
@@ -230,16 +230,16 @@ def find_skill(project: Project, name: str) -> Skill:
     """
     path = project.workspace / name
     if path.is_file() and path.suffix != ".jsonl":
-        return Skill(name, path.read_bytes().decode("utf-8"))
+        return SkillFound(name, path.read_bytes().decode("utf-8"))
     if (path / MAIN).is_file():
-        return Skill(name, read_folder(path))
+        return SkillFound(name, read_folder(path))
     run, colon, version = name.rpartition(":")
     word = version if colon and run else name
     if VERSION.match(word) is not None:
-        story = open_source(project, run if colon and run else None).story
-        return _version(name, story, word)
+        log = open_source(project, run if colon and run else None).log
+        return _version(name, log, word)
     try:
-        return _version(name, open_source(project, name).story, "last")
+        return _version(name, open_source(project, name).log, "last")
     except UsageError as error:
         text = _committed_skill(project, name)
         if text is None:
@@ -248,7 +248,7 @@ def find_skill(project: Project, name: str) -> Skill:
                 "no file, version, run, DVC experiment or git revision has that name",
                 "Name a file, vN, seed, best, last or RUN:vN; `skilltrail runs` lists the runs",
             ) from error
-        return Skill(name, text)
+        return SkillFound(name, text)
 
 
 def number_of(word: str, asked: str | None = None) -> int | str:
@@ -265,9 +265,9 @@ def names_no_run(project: Project, skill: str) -> bool:
     return VERSION.match(skill) is not None and not (project.workspace / skill).is_file()
 
 
-def _version(name: str, story: RunLog, word: str) -> Skill:
-    found = story.version(number_of(word))
-    return Skill(name, found.text, story, found.number)
+def _version(name: str, log: RunLog, word: str) -> SkillFound:
+    found = log.version(number_of(word))
+    return SkillFound(name, found.text, log, found.number)
 
 
 def _committed_skill(project: Project, revision: str) -> str | None:

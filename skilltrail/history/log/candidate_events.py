@@ -1,4 +1,4 @@
-"""A trial: all events around one candidate, from the rollouts it learned from to its fate."""
+"""All events around one candidate, from the rollouts it learned from to what came of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skilltrail.history.log.types.outcomes import RolloutsScored, SkillVersioned
 from skilltrail.history.log.types.parts import Purpose
 from skilltrail.history.log.types.proposals import EditsSelected
 
-# A trial begins after one of these and ends before or with one of them.
+# A candidate begins after one of these and ends before or with one of them.
 _BEFORE = (
     "step.ended", "run.started", "method.chosen", "skill.versioned", "meta_skill.written",
 )  # fmt: skip
@@ -71,45 +71,45 @@ class CandidateEvents:
             self.learned.append(event)
 
 
-def candidate_of_version(story: RunLog, number: int) -> CandidateEvents:
-    """Return the trial that made version `number`; the seed's has only its own event.
+def candidate_of_version(log: RunLog, number: int) -> CandidateEvents:
+    """Return the candidate that made version `number`; the seed's has only its own event.
 
     Raises:
         UsageError: the log has no such version.
     """
-    for event in story.of_type("skill.versioned"):
+    for event in log.of_type("skill.versioned"):
         if event.read(SkillVersioned).version == number:
             if number == 0:
                 return CandidateEvents(versioned=event)
-            return candidate_around(story, event)
-    last = len(story.of_type("skill.versioned")) - 1
+            return candidate_around(log, event)
+    last = len(log.of_type("skill.versioned")) - 1
     raise UsageError(f"version {number}", f"the log holds 0 to {last}", "Choose one of them")
 
 
-def candidate_around(story: RunLog, event: Event) -> CandidateEvents:
-    """Return the trial that `event` belongs to."""
-    events = story.events
+def candidate_around(log: RunLog, event: Event) -> CandidateEvents:
+    """Return the candidate that `event` belongs to."""
+    events = log.events
     at = event.seq - events[0].seq
     first = at
     while first > 0 and not _ends_before(events[first - 1], events[first]):
         first -= 1
-    trial = CandidateEvents()
+    candidate = CandidateEvents()
     for index in range(first, len(events)):  # a slice would copy the rest of the log
         one = events[index]
-        begins = _begins(one) and (trial.chosen is None or one.type == "parents.chosen")
+        begins = _begins(one) and (candidate.chosen is None or one.type == "parents.chosen")
         if one.seq > event.seq and (one.type in _AFTER or begins):
             break
-        trial.take(one)
+        candidate.take(one)
         if one.type == "step.ended":
             break
-    if trial.selected is not None and not trial.proposals:
+    if candidate.selected is not None and not candidate.proposals:
         # A search tries what steps before it proposed.
-        trial.proposals.append(story.patch(trial.selected.read(EditsSelected).patch))
-    return trial
+        candidate.proposals.append(log.patch(candidate.selected.read(EditsSelected).patch))
+    return candidate
 
 
 def _ends_before(before: Event, event: Event) -> bool:
-    """True when a trial cannot reach back over `before`."""
+    """True when a candidate cannot reach back over `before`."""
     if before.type == "skill.versioned":
         return event.type != "step.ended"
     if before.type in _BEFORE:

@@ -89,12 +89,12 @@ def consumed_items(events: Sequence[Event]) -> dict[str, str]:
         return {}
     said = events[0].read(types.RunStarted)
     return {
-        "data.train": told_items(said.train),
-        "data.selection": told_items(said.selection),
+        "data.train": items_text(said.train),
+        "data.selection": items_text(said.selection),
     }
 
 
-def told_items(rows: Sequence[ItemDigest]) -> str:
+def items_text(rows: Sequence[ItemDigest]) -> str:
     """Return the number and the digest of a split's items, as events name them."""
     return f"{len(rows)} items, {digest('items/1', to_builtins(rows))[:8]}"
 

@@ -34,13 +34,13 @@ class EpochRow:
     version: int = 0
 
 
-def epoch_rows(story: RunLog) -> list[EpochRow]:
+def epoch_rows(log: RunLog) -> list[EpochRow]:
     """Return one row per epoch that the log has begun."""
     rows: dict[int, EpochRow] = {}
     train: dict[int, list[RowScored]] = {}
     best: float | None = None
-    made = {said.gate: said.best for said in story.told(types.SkillVersioned)}
-    for event in story.of_type("rollouts.scored", "gate.judged", "step.ended"):
+    made = {said.gate: said.best for said in log.told(types.SkillVersioned)}
+    for event in log.of_type("rollouts.scored", "gate.judged", "step.ended"):
         said = event.said
         epoch = getattr(said, "epoch", None)
         if epoch is None:

@@ -26,9 +26,9 @@ from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, clean
 from skilltrail.core.errors import FaultError
 from skilltrail.history.log.types import CLASSES, type_of
-from skilltrail.history.log.types.parts import Part
+from skilltrail.history.log.types.parts import EventPart
 
-Said = TypeVar("Said", bound=Part)
+Said = TypeVar("Said", bound=EventPart)
 VERSION = 1
 _VERSION = b"1"
 # Fields that are floats even when the number is whole.
@@ -108,7 +108,7 @@ class Event:
         return data
 
     @cached_property
-    def said(self) -> Part:
+    def said(self) -> EventPart:
         """The same as an instance of the class of its type, read straight from `line`.
 
         Raises:
@@ -146,7 +146,7 @@ def read_all(events: Iterable[Event], kind: type[Said]) -> Iterator[Said]:
     return (event.read(kind) for event in events if event.type == name)
 
 
-def told(said: Part) -> tuple[str, dict[str, Any]]:
+def as_recorded(said: EventPart) -> tuple[str, dict[str, Any]]:
     """Return the type and the data of the event that says this."""
     return type_of(type(said)), msgspec.to_builtins(said)
 
@@ -278,7 +278,7 @@ class _Line(msgspec.Struct, Generic[Said], frozen=True):
 
 
 @cache
-def _decoders() -> Mapping[str, msgspec.json.Decoder[_Line[Part]]]:
+def _decoders() -> Mapping[str, msgspec.json.Decoder[_Line[EventPart]]]:
     return {type: msgspec.json.Decoder(_Line[said]) for type, said in CLASSES.items()}  # type: ignore[valid-type]
 
 

@@ -158,7 +158,7 @@ def _others(state: RunState, event: Event) -> Changes:
     if isinstance(said, types.CandidateBuilt):
         fate = "no_change" if said.rejected_before is None else "rejected"
         guided = said.source is Source.SLOW_UPDATE
-        return {"candidate_scores": {}} | ({"guidance_fate": fate} if guided else {})
+        return {"candidate_scores": {}} | ({"guidance_result": fate} if guided else {})
     if isinstance(said, types.GateJudged):
         return _judged(state, event, said)
     if isinstance(said, types.SkillVersioned):
@@ -219,7 +219,7 @@ def _judged(state: RunState, event: Event, said: types.GateJudged) -> Changes:
     scored = state.told(types.RolloutsScored)
     changes: Changes = {}
     if said.source is Source.SLOW_UPDATE:
-        changes["guidance_fate"] = said.verdict.value
+        changes["guidance_result"] = said.verdict.value
     if said.verdict is Verdict.REJECTED and said.split is None:
         verdict = Rejection(event.seq, said.current, state.scores)
         changes["rejected"] = {**state.rejected, said.candidate: verdict}

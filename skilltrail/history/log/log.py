@@ -20,7 +20,7 @@ from skilltrail.history.log.events import Event, make_event, parse_event
 
 
 @dataclass(frozen=True)
-class Repair:
+class TailCut:
     """What the writer cut: `size` bytes after event `after` (0 = none), now in `kept`."""
 
     log: Path
@@ -163,7 +163,7 @@ class EventLog(Following):
         path: Path,
         *,
         after: Event | None = None,
-        on_repair: Callable[[Repair], None] | None = None,
+        on_repair: Callable[[TailCut], None] | None = None,
     ) -> EventLog:
         """Open the log at `path`, or a new one; cut an unfinished last line.
 
@@ -242,7 +242,7 @@ def _bytes(path: Path) -> bytes:
         ) from error
 
 
-def _cut(path: Path, data: bytes, whole: int, after: int) -> Repair:
+def _cut(path: Path, data: bytes, whole: int, after: int) -> TailCut:
     """Move the unfinished line of `path` to `<name>.torn`, fragment first, then the cut."""
     kept = path.with_name(f"{path.name}.torn")
     with writing(kept), kept.open("ab") as file:
@@ -252,4 +252,4 @@ def _cut(path: Path, data: bytes, whole: int, after: int) -> Repair:
     with writing(path), path.open("r+b") as file:
         file.truncate(whole)
         os.fsync(file.fileno())
-    return Repair(path, kept, after, len(data) - whole)
+    return TailCut(path, kept, after, len(data) - whole)

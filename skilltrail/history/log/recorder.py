@@ -20,7 +20,7 @@ from skilltrail.core.errors import FaultError, SkilltrailError
 from skilltrail.core.files import write_atomic, writing
 from skilltrail.history.log.erasure import ERASED
 from skilltrail.history.log.events import Event
-from skilltrail.history.log.log import EventLog, Following, Repair, follow
+from skilltrail.history.log.log import EventLog, Following, TailCut, follow
 
 
 class ProjectionError(SkilltrailError):
@@ -152,7 +152,7 @@ class Recorder(Following):
         self._existing = []
         self._log = EventLog(path, list(self.events), self._after)
 
-    def _repaired(self, repair: Repair) -> None:
+    def _repaired(self, repair: TailCut) -> None:
         details = {"after": repair.after, "bytes": repair.size, "kept": repair.kept.name}
         self._report("log.repaired", details)
 

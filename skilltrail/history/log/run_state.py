@@ -51,7 +51,7 @@ class RunState:
         ended, totals: how many steps ended in each way, and sums of their counts.
         stalled: steps since the last acceptance.
         epoch, epoch_skill: the epoch that has begun last, and the skill it began with.
-        guidance_fate: how the last slow update fared: a verdict, or "".
+        guidance_result: how the last slow update fared: a verdict, or "".
         meta_skill: the optimizer-side memory.
         broken: why documents can no longer be rebuilt, None while they can.
     """
@@ -82,7 +82,7 @@ class RunState:
     stalled: int = 0
     epoch: int = 0
     epoch_skill: str = ""
-    guidance_fate: str = ""
+    guidance_result: str = ""
     meta_skill: str = ""
     broken: str | None = None
     last: Event | None = None

@@ -28,7 +28,9 @@ def sentence(event: Event, version: int | None) -> str:
     return SENTENCES[event.type](event.said, version)
 
 
-def told(events: Iterable[Event], version: int | None = None) -> Iterator[tuple[Event, str]]:
+def sentences(
+    events: Iterable[Event], version: int | None = None
+) -> Iterator[tuple[Event, str]]:
     """Yield each event with what is shown of it; `version` is the skill's before the first.
 
     That is its sentence, but for rollouts that the gate stopped early: theirs, which commits

@@ -50,7 +50,7 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Output:
     """What one call gave. `finish` is `stop` or `length`; counts are in tokens."""
 
     text: str
@@ -114,7 +114,7 @@ class Engine:
             raise ModelConfigError("style: chat", f"the chat template: {error}") from error
         return made
 
-    def answer(self, front: str, ids: tuple[int, ...], most: int, sampling: Sampling) -> Answer:
+    def answer(self, front: str, ids: tuple[int, ...], most: int, sampling: Sampling) -> Output:
         """Return what the model adds to the tokens `ids` of a prompt.
 
         Args:
@@ -143,7 +143,7 @@ class Engine:
                 break
             if len(made) < most:
                 logits = own.feed(made[-1:])
-        return Answer(text, finish, len(ids), len(made), len(head))
+        return Output(text, finish, len(ids), len(made), len(head))
 
     def _state(self, own: _Requests, head: tuple[int, ...]) -> State:
         """Return the state after `head`, evaluated from nothing unless it is kept."""

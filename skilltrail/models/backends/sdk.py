@@ -33,7 +33,7 @@ _SURROUNDINGS = (
       for name in (one, one.lower())),
     "SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE",
 )  # fmt: skip
-# Failures of a connection that no second try can mend: the address itself is wrong.
+# Failures of a connection that no second try can fix: the address itself is wrong.
 _BAD_ADDRESS = ("UnsupportedProtocol", "InvalidURL", "LocalProtocolError")
 
 

@@ -1,6 +1,6 @@
 """Reply schemas in the strict subset of JSON Schema that each provider takes.
 
-Each goes through the provider's SDK; before that, what that transformation does not mend is
+Each goes through the provider's SDK; before that, what that transformation does not fix is
 mended here. A bound that is not sent is lost on nobody: every reply is validated by us.
 Sources: https://platform.openai.com/docs/guides/structured-outputs (and the same page of Azure,
 whose subset is smaller), https://docs.claude.com/en/docs/build-with-claude/structured-outputs

@@ -30,7 +30,7 @@ from skilltrail.models.harness.harness import (
     sdk_command,
     words_of,
 )
-from skilltrail.models.harness.process import Command, Finished, allowed
+from skilltrail.models.harness.process import Finished, Invocation, allowed
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
@@ -108,13 +108,13 @@ class ClaudeHarness(Harness):
 
     skills_place: ClassVar[str] = ".claude/skills"
 
-    def command(self, request: Request, folder: WorkFolder) -> Command:
+    def command(self, request: Request, folder: WorkFolder) -> Invocation:
         bare = _KEY_VARIABLE in self.env and not request.skills
         if self.options.exec.use_sdk:
             asked = {"options": claude_options(self.options, request, folder, bare)}
             return sdk_command("claude", asked, folder, self.env)
         argv = claude_argv(self.options, request, folder, bare)
-        return Command(argv, folder.task, folder.work, self.env)
+        return Invocation(argv, folder.task, folder.work, self.env)
 
     @property
     def reads(self) -> bool:
@@ -187,7 +187,7 @@ def claude_options(
 
 
 @dataclass
-class _Told:
+class _EventsTold:
     """What a run's events tell, one after the other."""
 
     skipped: Skipped = field(default_factory=Skipped)
@@ -246,7 +246,7 @@ def read_claude(endpoint: Endpoint, finished: Finished) -> Reply:
     Raises:
         Refused, ModelError: the run failed, or never ended.
     """
-    told = _Told()
+    told = _EventsTold()
     for event in objects(finished.stdout, told.skipped):
         told.note(event)
     result = told.result

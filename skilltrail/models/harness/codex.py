@@ -28,7 +28,7 @@ from skilltrail.models.harness.harness import (
     sdk_command,
     words_of,
 )
-from skilltrail.models.harness.process import Command, Finished, allowed
+from skilltrail.models.harness.process import Finished, Invocation, allowed
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.models.registry import require_key
 from skilltrail.params.model_options import RoleOptions
@@ -82,13 +82,13 @@ def _refuse_beside_sdk(options: RoleOptions, endpoint: Endpoint) -> None:
 class CodexHarness(Harness):
     """One run of `codex exec`, or of its SDK."""
 
-    def command(self, request: Request, folder: WorkFolder) -> Command:
+    def command(self, request: Request, folder: WorkFolder) -> Invocation:
         settings = codex_settings(self.options, self.endpoint, request, folder)
         if self.options.exec.use_sdk:
             asked = codex_asked(self.options, request, folder, settings)
             return sdk_command("codex", asked, folder, self.env)
         argv = codex_argv(self.options, request, folder, settings)
-        return Command(argv, folder.task, folder.work, self.env)
+        return Invocation(argv, folder.task, folder.work, self.env)
 
     skills_place: ClassVar[str] = ".agents/skills"
 

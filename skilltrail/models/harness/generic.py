@@ -15,7 +15,7 @@ from skilltrail.models.environ import Environ
 from skilltrail.models.errors import Transient
 from skilltrail.models.harness.folder import WorkFolder
 from skilltrail.models.harness.harness import Harness, Skipped, failure, last_text, words_of
-from skilltrail.models.harness.process import Command, Finished, allowed
+from skilltrail.models.harness.process import Finished, Invocation, allowed
 from skilltrail.models.protocol import Reply, Request
 from skilltrail.params.model_options import RoleOptions
 
@@ -32,7 +32,7 @@ def exec_backend(options: RoleOptions, endpoint: Endpoint, environ: Environ) -> 
 class ExecHarness(Harness):
     """One run of the program."""
 
-    def command(self, request: Request, folder: WorkFolder) -> Command:
+    def command(self, request: Request, folder: WorkFolder) -> Invocation:
         harness = self.options.exec
         words, prompt = list(harness.argv), folder.task
         if request.system and harness.system_args:
@@ -45,7 +45,7 @@ class ExecHarness(Harness):
             "{system_file}": str(folder.side_file("system.md", request.system)),
         }
         argv = tuple(_filled(word, values) for word in words)
-        return Command(argv, prompt, folder.work, self.env)
+        return Invocation(argv, prompt, folder.work, self.env)
 
     def read(self, finished: Finished) -> Reply:
         if finished.code != 0:

@@ -21,7 +21,7 @@ from skilltrail.core.canon import value_of
 from skilltrail.models.client.classify import Endpoint, classify
 from skilltrail.models.errors import ModelConfigError, ModelError, Transient
 from skilltrail.models.harness.folder import WorkFolder, work_folder
-from skilltrail.models.harness.process import Command, Finished, run
+from skilltrail.models.harness.process import Finished, Invocation, run
 from skilltrail.models.protocol import Decoding, Reply, Request
 from skilltrail.params.model_options import RoleOptions
 from skilltrail.skill.folder import is_folder, named_in
@@ -69,7 +69,7 @@ class Harness(ABC):
         return
 
     @abstractmethod
-    def command(self, request: Request, folder: WorkFolder) -> Command:
+    def command(self, request: Request, folder: WorkFolder) -> Invocation:
         """Return what is started for a request."""
 
     @abstractmethod
@@ -196,8 +196,8 @@ def require_sdk(agent: str, endpoint: Endpoint) -> None:
 
 def sdk_command(
     agent: str, asked: Mapping[str, Any], folder: WorkFolder, env: Mapping[str, str]
-) -> Command:
+) -> Invocation:
     """Return the command that drives `agent`; settings and prompt go to its standard input."""
     argv = (sys.executable, str(_DRIVER), agent)
     stdin = json.dumps({**asked, "prompt": folder.task})
-    return Command(argv, stdin, folder.work, env)
+    return Invocation(argv, stdin, folder.work, env)

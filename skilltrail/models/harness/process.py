@@ -26,7 +26,7 @@ _LOOK_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
-class Command:
+class Invocation:
     """What is started. `stdin` is the whole prompt; `env` the whole environment."""
 
     argv: tuple[str, ...]
@@ -47,7 +47,7 @@ def allowed(environ: Mapping[str, str], names: Iterable[str] = ()) -> dict[str, 
     return {name: environ[name] for name in (*USUAL_VARIABLES, *names) if name in environ}
 
 
-async def run(command: Command, asked: str, remedy: str) -> Finished:
+async def run(command: Invocation, asked: str, remedy: str) -> Finished:
     """Run a command to its end. Cancelling it ends its whole process group.
 
     The streams are files, not pipes, so a child that outlives the program holds nothing up.

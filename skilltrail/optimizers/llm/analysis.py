@@ -20,7 +20,7 @@ from skilltrail.optimizers.llm.proposals import (
     sort_edits,
     sort_suggestions,
 )
-from skilltrail.optimizers.llm.question import Reading, reasoning_of
+from skilltrail.optimizers.llm.question import Parsed, reasoning_of
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.skill.document import neutralised, split_lines
 from skilltrail.skill.edit import Edit
@@ -61,7 +61,7 @@ class Draft:
     cut: int = 0  # edits beyond the most that counts
 
 
-def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]:
+def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Parsed[Draft]:
     """Return the usable part of an analyst's reply, with what is wrong with the rest."""
     if given.mode == "patch":
         kept = sort_edits(found["edits"], given.ground)
@@ -70,7 +70,7 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     else:
         kept = _whole(found, given.ground)
         if kept.faults:
-            return Reading(None, tuple(kept.faults))
+            return Parsed(None, tuple(kept.faults))
     edits = named_items(kept.edits, frozenset(given.ids), kept)
     types = _failure_types(given, found, kept)
     notes = _notes(given, found, kept)
@@ -78,7 +78,7 @@ def read_analysis(given: Assignment, found: Mapping[str, Any]) -> Reading[Draft]
     told = tuple(given.ground.screen.procedures(kept_edits))
     cut = len(edits) - len(kept_edits)
     draft = Draft(tuple(kept_edits), reasoning_of(found), types, notes, told, cut)
-    return Reading(draft, tuple(kept.faults), tuple(kept.dropped))
+    return Parsed(draft, tuple(kept.faults), tuple(kept.dropped))
 
 
 def _whole(found: Mapping[str, Any], ground: ProposalContext) -> ParsedEdits:

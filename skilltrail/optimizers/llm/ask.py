@@ -21,8 +21,8 @@ from skilltrail.models.errors import TooLong
 from skilltrail.models.protocol import Decoding, Message, Model, Reply, Request
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import Prompt, Templates
-from skilltrail.optimizers.llm.question import Asked, Question, Reading
-from skilltrail.optimizers.llm.reading.replies import Fault, asked_form, read_aside
+from skilltrail.optimizers.llm.question import Parsed, Query, QueryResult
+from skilltrail.optimizers.llm.reading.replies import ReplyFault, asked_form, read_aside
 from skilltrail.optimizers.llm.shown.room import CHARS_PER_TOKEN, reply_tokens, request_tokens
 from skilltrail.optimizers.protocol import RejectedReply
 from skilltrail.skill.fence import clip, fenced
@@ -42,8 +42,8 @@ T = TypeVar("T")
 class _Heard(Generic[T]):
     key: str
     reply: Reply
-    fault: Fault | None
-    reading: Reading[T]
+    fault: ReplyFault | None
+    reading: Parsed[T]
     repairs: tuple[str, ...]
 
     @property
@@ -71,7 +71,7 @@ class Asker:
         """Return a prompt with its values and with what every question is told."""
         return self.prompts.fill(name, {"setting": self.options.setting.text(), **values})
 
-    async def ask(self, question: Question[T]) -> Asked[T]:
+    async def ask(self, question: Query[T]) -> QueryResult[T]:
         """Return the answer.
 
         Raises:
@@ -82,7 +82,7 @@ class Asker:
             then = question.if_too_long
             then = question.otherwise if then is None else then
             rejected = RejectedReply(question.stage, over, None, then)
-            return Asked(None, None, (rejected,), (), True)
+            return QueryResult(None, None, (rejected,), (), True)
         model = self.model_of(question.options)
         request = self._first_request(question, model)
         first = await self._hear(question, model, request)
@@ -93,7 +93,9 @@ class Asker:
             too_long = code == "too_long"
             then = question.if_too_long if too_long else None
             then = question.otherwise if then is None else then
-            return Asked(None, first.key, (_rejected(question, first, then),), (), too_long)
+            return QueryResult(
+                None, first.key, (_rejected(question, first, then),), (), too_long
+            )
         cut = code == "truncated"
         again = (
             self._longer_request(question, model, request, first.reply)
@@ -104,7 +106,7 @@ class Asker:
         rejected = _rejected(question, first, LONGER if cut else AGAIN)
         return _settled(question, first, second, rejected)
 
-    def _over(self, question: Question[Any]) -> str | None:
+    def _over(self, question: Query[Any]) -> str | None:
         """Return why the stated context cannot hold a question, or None."""
         size = count_tokens(question.prompt.system) + count_tokens(question.prompt.user)
         limit = self.options.max_tokens_of(question.options)
@@ -117,7 +119,7 @@ class Asker:
             f"room for {most}"
         )
 
-    def _first_request(self, question: Question[Any], model: Model) -> Request:
+    def _first_request(self, question: Query[Any], model: Model) -> Request:
         schema = None
         if "schema" in model.abilities:
             schema = question.narrow(asked_form(question.schema))
@@ -137,7 +139,7 @@ class Asker:
             question.prompt.user,
         )
 
-    def _left(self, question: Question[Any], request: Request) -> int:
+    def _left(self, question: Query[Any], request: Request) -> int:
         """Return how many tokens the stated context has beside a request and its reply.
 
         The margin that first requests keep is what their corrections may use.
@@ -147,7 +149,7 @@ class Asker:
         return stated - reply_tokens(stated, limit) - count_tokens(text_of(request))
 
     def _corrective_request(
-        self, question: Question[Any], model: Model, request: Request, heard: _Heard[Any]
+        self, question: Query[Any], model: Model, request: Request, heard: _Heard[Any]
     ) -> Request:
         """Return the request that shows the model its reply and what is wrong with it.
 
@@ -169,7 +171,7 @@ class Asker:
         return replace(request, messages=messages)
 
     def _longer_request(
-        self, question: Question[Any], model: Model, request: Request, cut: Reply
+        self, question: Query[Any], model: Model, request: Request, cut: Reply
     ) -> Request:
         limit = request.decoding.max_tokens
         if limit is None:
@@ -180,7 +182,7 @@ class Asker:
         decoding = replace(request.decoding, max_tokens=most)
         return _with_user_text(replace(request, decoding=decoding), model, text)
 
-    async def _hear(self, question: Question[T], model: Model, request: Request) -> _Heard[T]:
+    async def _hear(self, question: Query[T], model: Model, request: Request) -> _Heard[T]:
         key, reply = await self._call(model, request)
         found = await read_aside(reply, question.schema, question.read, self.turn)
         return _Heard(key, reply, *found)
@@ -226,8 +228,8 @@ def _user_text(request: Request) -> str:
 
 
 def _settled(
-    question: Question[T], first: _Heard[T], second: _Heard[T], rejected: RejectedReply
-) -> Asked[T]:
+    question: Query[T], first: _Heard[T], second: _Heard[T], rejected: RejectedReply
+) -> QueryResult[T]:
     """Return what two replies come to: the second if it is of use, else the first."""
     if second.is_clean:
         return _accepted(question, second, (rejected,))
@@ -243,18 +245,18 @@ def _settled(
             other = [_rejected(question, second, "the first reply's valid part is used")]
         return _accepted(question, heard, (rejected, *other, *named))
     last = _rejected(question, second, question.otherwise)
-    return Asked(None, second.key, (rejected, last))
+    return QueryResult(None, second.key, (rejected, last))
 
 
 def _accepted(
-    question: Question[T], heard: _Heard[T], before: tuple[RejectedReply, ...]
-) -> Asked[T]:
+    question: Query[T], heard: _Heard[T], before: tuple[RejectedReply, ...]
+) -> QueryResult[T]:
     dropped = tuple(
         RejectedReply(question.stage, reason, heard.key, "dropped; the rest is kept")
         for reason in heard.reading.dropped
     )
-    return Asked(heard.reading.value, heard.key, (*before, *dropped), heard.repairs)
+    return QueryResult(heard.reading.value, heard.key, (*before, *dropped), heard.repairs)
 
 
-def _rejected(question: Question[Any], heard: _Heard[Any], then: str) -> RejectedReply:
+def _rejected(question: Query[Any], heard: _Heard[Any], then: str) -> RejectedReply:
     return RejectedReply(question.stage, heard.message, heard.key, then)

@@ -16,7 +16,7 @@ from typing import Any
 
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
-from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
+from skilltrail.optimizers.llm.question import Parsed, Query, reasoning_of
 from skilltrail.optimizers.llm.shown.past import step_state
 from skilltrail.optimizers.protocol import Answer, StepView
 from skilltrail.skill.edit import Edit
@@ -39,7 +39,7 @@ async def rank(asker: Asker, view: StepView, edits: Sequence[Edit]) -> Answer:
         "proposals": proposals_text(edits, numbered=True, failed=failed_items(view)),
     }
     asked = await asker.ask(
-        Question(
+        Query(
             stage="rank",
             options="rank",
             prompt=asker.fill(f"rank_{kind}", values),
@@ -69,7 +69,7 @@ async def choose_budget(asker: Asker, view: StepView, edits: Sequence[Edit]) -> 
         "proposals": proposals_text(edits),
     }
     asked = await asker.ask(
-        Question(
+        Query(
             stage="budget",
             options="lr",
             prompt=asker.fill("budget", values),
@@ -93,22 +93,22 @@ def failed_items(view: StepView) -> frozenset[str]:
 
 def _read_order(
     found: Mapping[str, Any], total: int, chosen: int
-) -> Reading[tuple[list[int], str]]:
+) -> Parsed[tuple[list[int], str]]:
     order = found["order"]
     if not all(_is_whole(number) and 0 <= number < total for number in order):
-        return Reading(None, (f"out_of_range: order holds whole numbers 0 to {total - 1}",))
+        return Parsed(None, (f"out_of_range: order holds whole numbers 0 to {total - 1}",))
     if len(set(order)) != len(order):
-        return Reading(None, ("repeated: order names a number twice",))
+        return Parsed(None, ("repeated: order names a number twice",))
     if len(order) < chosen:
-        return Reading(None, (f"too_few: order names {len(order)}, asked for {chosen}",))
-    return Reading((order, reasoning_of(found)))
+        return Parsed(None, (f"too_few: order names {len(order)}, asked for {chosen}",))
+    return Parsed((order, reasoning_of(found)))
 
 
-def _read_budget(found: Mapping[str, Any], most: int) -> Reading[tuple[int, str]]:
+def _read_budget(found: Mapping[str, Any], most: int) -> Parsed[tuple[int, str]]:
     budget = found["budget"]
     if not _is_whole(budget) or not 0 <= budget <= most:
-        return Reading(None, (f"out_of_range: budget is one whole number 0 to {most}",))
-    return Reading((budget, reasoning_of(found)))
+        return Parsed(None, (f"out_of_range: budget is one whole number 0 to {most}",))
+    return Parsed((budget, reasoning_of(found)))
 
 
 def _is_whole(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
-from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
+from skilltrail.optimizers.llm.question import Parsed, Query, reasoning_of
 from skilltrail.optimizers.llm.shown.past import epoch_state
 from skilltrail.optimizers.protocol import Answer, EpochView
 from skilltrail.optimizers.screen import Screen
@@ -31,7 +31,7 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
         view.frozen,
     )
     asked = await asker.ask(
-        Question(
+        Query(
             stage="compact",
             options="rewrite",
             prompt=asker.fill("compact", epoch_state(view, asker.options, "rewrite")),
@@ -43,13 +43,13 @@ async def compact(asker: Asker, view: EpochView) -> Answer:
     return asked.answer(None, "no usable document", "keep/1")
 
 
-def _read(found: Mapping[str, Any], ground: ProposalContext) -> Reading[Texts]:
+def _read(found: Mapping[str, Any], ground: ProposalContext) -> Parsed[Texts]:
     text, reasoning = found["document"], reasoning_of(found)
     if text is None:
-        return Reading((None, reasoning))
+        return Parsed((None, reasoning))
     faults = document_faults(text, ground)
     shorter = rewrite(ground.skill, text, "0", frozen=ground.frozen).text
     before, after = count_tokens(ground.skill), count_tokens(shorter)
     if not faults and after >= before:
         faults = [f"document: not_shorter: {after} tokens, the document now has {before}"]
-    return Reading(None, tuple(faults)) if faults else Reading((text, reasoning))
+    return Parsed(None, tuple(faults)) if faults else Parsed((text, reasoning))

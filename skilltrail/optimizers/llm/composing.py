@@ -12,7 +12,7 @@ from functools import partial
 
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
-from skilltrail.optimizers.llm.question import Question
+from skilltrail.optimizers.llm.question import Query
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
 from skilltrail.optimizers.llm.shown.past import size_of
 from skilltrail.optimizers.llm.shown.runs import fitted, show_observation
@@ -35,7 +35,7 @@ async def compose(
     rejected: tuple[RejectedReply, ...] = ()
     for shrink in range(SHRINKS + 1):
         asked = await asker.ask(
-            Question(
+            Query(
                 stage="compose",
                 options="rewrite" if document else "analyst",
                 prompt=asker.fill(brief.prompt, _brief_values(asker, view, brief, shrink)),

@@ -28,12 +28,12 @@ from skilltrail.optimizers.llm.proposals import (
     sort_edits,
     sort_suggestions,
 )
-from skilltrail.optimizers.llm.question import Question, Reading, reasoning_of
+from skilltrail.optimizers.llm.question import Parsed, Query, reasoning_of
 from skilltrail.optimizers.llm.reading.replies import quoted
 from skilltrail.optimizers.llm.reflecting import MODES, narrow_file
 from skilltrail.optimizers.llm.shown.past import sense_of, step_state
 from skilltrail.optimizers.protocol import Answer, StepView
-from skilltrail.optimizers.screen import sense
+from skilltrail.optimizers.screen import normalized_words
 from skilltrail.skill.document import split_lines
 from skilltrail.skill.edit import Edit, Patch
 from skilltrail.skill.fence import fenced
@@ -91,7 +91,7 @@ def _meet(one: Edit, other: Edit) -> bool:
 
 
 def _words_of(edit: Edit) -> set[str]:
-    return {word for line in split_lines(edit.content) for word in sense(line)}
+    return {word for line in split_lines(edit.content) for word in normalized_words(line)}
 
 
 def joined(offered: Sequence[Edit]) -> tuple[list[Edit], str]:
@@ -133,7 +133,7 @@ def _question(
     ground: ProposalContext,
     patches: Sequence[Patch],
     offered: Sequence[Edit],
-) -> Question[tuple[list[Edit], str]]:
+) -> Query[tuple[list[Edit], str]]:
     suffix = MODES[view.update_mode][0]
     sources = {patch.source for patch in patches}
     side = sources.pop() if len(sources) == 1 else "final"
@@ -143,7 +143,7 @@ def _question(
         "proposals": proposals_text(offered),
     }
     by_id = {edit.id: edit for edit in offered}
-    return Question(
+    return Query(
         stage="merge",
         options="merge",
         prompt=asker.fill(f"merge_{side}_{suffix}", values),
@@ -170,7 +170,7 @@ def _narrowed(
 
 def _read(
     suffix: str, found: Mapping[str, Any], ground: ProposalContext, by_id: Mapping[str, Edit]
-) -> Reading[tuple[list[Edit], str]]:
+) -> Parsed[tuple[list[Edit], str]]:
     kept = ParsedEdits()
     edits: list[Edit] = []
     for name, part in _parts(suffix, found):
@@ -191,10 +191,10 @@ def _read(
         kept.dropped += [f"{name}{said[said.index(']') + 1 :]}" for said in one.dropped]
         edits += [_of_parents(edit, parents) for edit in one.edits]
     if edits:
-        return Reading((edits, reasoning_of(found)), tuple(kept.faults), tuple(kept.dropped))
+        return Parsed((edits, reasoning_of(found)), tuple(kept.faults), tuple(kept.dropped))
     what = "; ".join([*kept.faults, *kept.dropped])
     none = f"merge_dropped_all: {len(by_id)} proposals went in and no usable one came out"
-    return Reading(None, (f"{none}: {what}" if what else none,))
+    return Parsed(None, (f"{none}: {what}" if what else none,))
 
 
 def _parts(suffix: str, found: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:

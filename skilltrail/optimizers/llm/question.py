@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Reading(Generic[T]):
+class Parsed(Generic[T]):
     """What an object of a reply comes to.
 
     Attributes:
@@ -28,7 +28,7 @@ class Reading(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Question(Generic[T]):
+class Query(Generic[T]):
     """One question to the optimizer's model.
 
     Attributes:
@@ -47,7 +47,7 @@ class Question(Generic[T]):
     options: str
     prompt: Prompt
     schema: str
-    read: Callable[[Mapping[str, Any]], Reading[T]]
+    read: Callable[[Mapping[str, Any]], Parsed[T]]
     otherwise: str
     narrow: Callable[[dict[str, Any]], dict[str, Any]] = lambda schema: schema
     if_too_long: str | None = None
@@ -55,7 +55,7 @@ class Question(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Asked(Generic[T]):
+class QueryResult(Generic[T]):
     """What came of a question. `too_long`: the model's context cannot hold the request."""
 
     value: T | None
@@ -70,7 +70,9 @@ class Asked(Generic[T]):
             return reason
         return f"{reason} (repaired: {', '.join(self.repairs)})".lstrip()
 
-    def answer(self: Asked[tuple[Any, str]], otherwise: Any, why: str, rule: str) -> Answer:
+    def answer(
+        self: QueryResult[tuple[Any, str]], otherwise: Any, why: str, rule: str
+    ) -> Answer:
         """Return the value that was read with a reason, else what `rule` puts in its place."""
         if self.value is None:
             return Answer(otherwise, why, rule, self.rejected, self.reply)

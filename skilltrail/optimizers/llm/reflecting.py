@@ -17,7 +17,7 @@ from skilltrail.optimizers.llm.batching import Minibatch, minibatches
 from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.prompts import example_text
 from skilltrail.optimizers.llm.proposals import ProposalContext
-from skilltrail.optimizers.llm.question import Asked, Question
+from skilltrail.optimizers.llm.question import Query, QueryResult
 from skilltrail.optimizers.llm.reading.replies import asked_form
 from skilltrail.optimizers.llm.shown.folder import editable
 from skilltrail.optimizers.llm.shown.leaks import LEAKED_NOTE, leaks
@@ -116,7 +116,7 @@ async def _study(analyst: _Analyst) -> Analysis:
 
 
 def _patch(
-    analyst: _Analyst, asked: Asked[Draft], draft: Draft, shown: Mapping[str, Any]
+    analyst: _Analyst, asked: QueryResult[Draft], draft: Draft, shown: Mapping[str, Any]
 ) -> Patch:
     cap = cap_of(analyst.view, analyst.asker.options)
     capped = {"most_edits": cap, "edits_cut": draft.cut} if cap else {}
@@ -137,7 +137,7 @@ def _patch(
     )
 
 
-def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[str, Any]]:
+def _question(analyst: _Analyst, shrink: int) -> tuple[Query[Draft], Mapping[str, Any]]:
     """Return the question with the runs cut to what fits, halved `shrink` times."""
     options, batch = analyst.asker.options, analyst.batch
     suffix, schema = MODES[analyst.view.update_mode]
@@ -171,7 +171,7 @@ def _question(analyst: _Analyst, shrink: int) -> tuple[Question[Draft], Mapping[
     values["trajectories"] = "\n\n".join(fenced(runs).values())
     cut = {o.item.id: t.cut for o, t in zip(batch.seen, texts, strict=True) if t.cut}
     limits = {} if chars is None else {"trajectory_chars": chars}
-    return Question(
+    return Query(
         stage="reflect",
         options="analyst",
         prompt=analyst.asker.fill(name, values),

@@ -17,12 +17,12 @@ from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.ask import Asker
 from skilltrail.optimizers.llm.merging import proposals_text
 from skilltrail.optimizers.llm.proposals import ProposalContext, document_faults
-from skilltrail.optimizers.llm.question import Asked, Question, Reading, reasoning_of
+from skilltrail.optimizers.llm.question import Parsed, Query, QueryResult, reasoning_of
 from skilltrail.optimizers.llm.reflecting import HALVED, SHRINKS
 from skilltrail.optimizers.llm.shown.past import epoch_state, step_state
 from skilltrail.optimizers.llm.shown.runs import fitted, show_pair
 from skilltrail.optimizers.protocol import Answer, EpochView, RejectedReply, StepView
-from skilltrail.optimizers.screen import Screen, sense
+from skilltrail.optimizers.screen import Screen, normalized_words
 from skilltrail.skill.apply import apply_edits
 from skilltrail.skill.document import neutralised
 from skilltrail.skill.edit import Edit, EditStatus
@@ -48,7 +48,7 @@ async def rewrite(
         "proposals": proposals_text(suggestions),
     }
     asked = await asker.ask(
-        Question(
+        Query(
             stage="rewrite",
             options="rewrite",
             prompt=asker.fill("rewrite", values),
@@ -103,7 +103,7 @@ async def consolidate(
         **fenced({"notes": "\n".join(f"- {note}" for note in notes)}),
     }
     asked = await asker.ask(
-        Question(
+        Query(
             stage="consolidate",
             options="merge",
             prompt=asker.fill("consolidate", values),
@@ -112,7 +112,7 @@ async def consolidate(
             otherwise="reminders of the same sense are joined by rule",
         )
     )
-    by_sense = {(sense(note) or (note,)): note for note in reversed(notes)}
+    by_sense = {(normalized_words(note) or (note,)): note for note in reversed(notes)}
     fewer = [note for note in dict.fromkeys(notes) if note in by_sense.values()]
     return asked.answer(fewer, "no usable list from the model", "dedupe/1")
 
@@ -127,9 +127,9 @@ async def _ask_of_epoch(
     asker: Asker,
     view: EpochView,
     names: tuple[str, str, str],
-    read: Callable[[Mapping[str, Any]], Reading[Texts]],
+    read: Callable[[Mapping[str, Any]], Parsed[Texts]],
     otherwise: str,
-) -> Asked[Texts]:
+) -> QueryResult[Texts]:
     """Ask about the compared tasks, with less of each where the context cannot hold them.
 
     `names`: prompt, stage (of params and events alike), schema.
@@ -138,7 +138,7 @@ async def _ask_of_epoch(
     rejected: tuple[RejectedReply, ...] = ()
     for shrink in range(SHRINKS + 1):
         values = _epoch_values(asker, view, prompt, stage, shrink)
-        question = Question(
+        question = Query(
             stage=stage,
             options=stage,
             prompt=asker.fill(prompt, values),
@@ -175,18 +175,18 @@ def _epoch_values(
 
 def checked(
     name: str, faults_of: Callable[[str], list[str]], found: Mapping[str, Any]
-) -> Reading[Texts]:
+) -> Parsed[Texts]:
     """Return the text `name` of a reply with its reasoning, or what is wrong with it."""
     text = found[name]
     faults = faults_of(text)
     if faults:
-        return Reading(None, tuple(faults))
-    return Reading((text, reasoning_of(found)))
+        return Parsed(None, tuple(faults))
+    return Parsed((text, reasoning_of(found)))
 
 
-def _read_guidance(view: EpochView, screen: Screen, found: Mapping[str, Any]) -> Reading[Texts]:
+def _read_guidance(view: EpochView, screen: Screen, found: Mapping[str, Any]) -> Parsed[Texts]:
     if found["guidance"] is None or found["guidance"].strip() == view.guidance.strip():
-        return Reading((view.guidance, reasoning_of(found)))
+        return Parsed((view.guidance, reasoning_of(found)))
     return checked("guidance", partial(_guidance_faults, view=view, screen=screen), found)
 
 
@@ -217,15 +217,15 @@ def _memory_faults(text: str, screen: Screen) -> list[str]:
 
 def _read_reminders(
     found: Mapping[str, Any], notes: Sequence[str], screen: Screen
-) -> Reading[tuple[list[str], str]]:
+) -> Parsed[tuple[list[str], str]]:
     reminders = list(dict.fromkeys(" ".join(text.split()) for text in found["reminders"]))
     if not reminders or len(reminders) >= len(notes):
-        return Reading(None, (f"count: return 1 to {len(notes) - 1}, found {len(reminders)}",))
+        return Parsed(None, (f"count: return 1 to {len(notes) - 1}, found {len(reminders)}",))
     for text in reminders:
         if not text or len(text) > _REMINDER_CHARS or neutralised(text) != text:
             most = f"1 to {_REMINDER_CHARS} characters without a marker"
-            return Reading(None, (f"bad_note: a reminder is {most}",))
+            return Parsed(None, (f"bad_note: a reminder is {most}",))
         refusal = screen.text_refusal(text)
         if refusal is not None:
-            return Reading(None, (f"reminders: {refusal}",))
-    return Reading((reminders, reasoning_of(found)))
+            return Parsed(None, (f"reminders: {refusal}",))
+    return Parsed((reminders, reasoning_of(found)))

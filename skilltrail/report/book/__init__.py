@@ -8,6 +8,6 @@ same bytes.
 from __future__ import annotations
 
 from skilltrail.report.book.assemble import book_of
-from skilltrail.report.book.facts import Facts, read_facts
+from skilltrail.report.book.facts import RunFacts, read_facts
 
-__all__ = ["Facts", "book_of", "read_facts"]
+__all__ = ["RunFacts", "book_of", "read_facts"]

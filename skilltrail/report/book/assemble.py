@@ -11,11 +11,11 @@ from skilltrail.history.log.erasure import end_of
 from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.types.outcomes import RunFinished, RunStarted, TestOpened
-from skilltrail.history.log.words import told
+from skilltrail.history.log.words import sentences
 from skilltrail.report.book.cost import cost_rows
-from skilltrail.report.book.facts import Facts
+from skilltrail.report.book.facts import RunFacts
 from skilltrail.report.book.packing import Items, Packer
-from skilltrail.report.book.rollouts import Rollouts
+from skilltrail.report.book.rollouts import RolloutBook
 from skilltrail.report.book.strings import Strings
 from skilltrail.report.book.summary import headline, rows_of
 from skilltrail.report.book.trust import trust_rows
@@ -29,7 +29,7 @@ ROOM_BYTES = 9_200_000  # for all data; the page around it takes a few hundred t
 def book_of(
     training: Sequence[Event],
     evaluation: Sequence[Event],
-    facts: Facts,
+    facts: RunFacts,
     runs: Sequence[dict[str, Any]] = (),
 ) -> dict[str, Any]:
     """Return the page's data.
@@ -40,7 +40,7 @@ def book_of(
         runs: other runs to compare with, see `skilltrail.report.book.runs`.
     """
     strings, items = Strings(), Items()
-    packer, rollouts = Packer(strings, items), Rollouts(strings, items, facts)
+    packer, rollouts = Packer(strings, items), RolloutBook(strings, items, facts)
     lines, numbers = Lines(strings), headline(training, evaluation)
     splits, columns = _splits(training, evaluation, items), columns_of(training)
     events, scored = [], []
@@ -61,7 +61,8 @@ def book_of(
         "scored": scored,
         "trajectories": rollouts.trajectories,
         "log": [
-            [e.seq, e.type, strings.keep(words)] for e, words in told((*training, *evaluation))
+            [e.seq, e.type, strings.keep(words)]
+            for e, words in sentences((*training, *evaluation))
         ],
         "cost": cost_rows((*training, *evaluation), facts),
         "trust": trust_rows(
@@ -75,7 +76,7 @@ def book_of(
     return book
 
 
-def _run(training: Sequence[Event], facts: Facts) -> dict[str, Any]:
+def _run(training: Sequence[Event], facts: RunFacts) -> dict[str, Any]:
     start, end = training[0].read(RunStarted), end_of(training)
     finished = None if end is None else end.read(RunFinished)
     return {
@@ -116,7 +117,7 @@ def _splits(
 def _items(
     ids: Sequence[str],
     splits: Mapping[str, str],
-    facts: Facts,
+    facts: RunFacts,
     strings: Strings,
     several: Sequence[Target],
 ) -> dict[str, list[Any]]:

@@ -17,7 +17,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.types.outcomes import RolloutsScored, RunStarted
 from skilltrail.models.client.prices import is_known, list_price
 from skilltrail.params.model_options import EMBEDDED_BACKENDS
-from skilltrail.report.book.facts import Facts
+from skilltrail.report.book.facts import RunFacts
 
 OPTIMIZER = {
     "patch.proposed": "reflect",
@@ -34,7 +34,7 @@ OPTIMIZER = {
 TOKENS = ("input", "output", "cached", "reasoning")
 
 
-def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
+def cost_rows(events: Iterable[Event], facts: RunFacts) -> list[dict[str, Any]]:
     """Return a row per role and phase.
 
     `made` counts facts at their first use, `reused` every further use; tokens and US dollars
@@ -71,7 +71,7 @@ def cost_rows(events: Iterable[Event], facts: Facts) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _usd(facts: Facts, key: str) -> Fraction | None:
+def _usd(facts: RunFacts, key: str) -> Fraction | None:
     """Return what a fact costs at list prices, None where its model has none."""
     usage, value = facts.usage(key), facts.values.get(key, {})
     models = {one.model for one in served_by(value)}
@@ -81,7 +81,7 @@ def _usd(facts: Facts, key: str) -> Fraction | None:
     return None if price is None else price.cost(usage)
 
 
-def totals(events: Iterable[Event], facts: Facts) -> dict[str, int]:
+def totals(events: Iterable[Event], facts: RunFacts) -> dict[str, int]:
     """Return `calls` (rollouts, replies and judgements) and `tokens` (input and output).
 
     Each fact that the events name counts once, whoever paid for it and when: what else was in

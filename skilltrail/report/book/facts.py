@@ -26,7 +26,7 @@ from skilltrail.store.exports import shard_files
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """Facts of a run.
 
     Attributes:
@@ -73,7 +73,7 @@ def read_facts(
     events: Sequence[Event],
     root: Path | None = None,
     name: str | None = None,
-) -> Facts:
+) -> RunFacts:
     """Return the facts that `events` rest on, as far as `workspace` holds them.
 
     Evaluations are looked for in `root` too, the main repository's project.
@@ -85,7 +85,7 @@ def read_facts(
     values, present = read_exports(folders, facts_named(events))
     project = Project(workspace, workspace if root is None else root)
     expected = read_expected(workspace / SPLITS_FOLDER, events)
-    return Facts(values, present, expected, evaluations(project), name)
+    return RunFacts(values, present, expected, evaluations(project), name)
 
 
 def read_exports(

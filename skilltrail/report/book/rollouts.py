@@ -13,7 +13,7 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import JUDGED
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose, RowScored
-from skilltrail.report.book.facts import Facts
+from skilltrail.report.book.facts import RunFacts
 from skilltrail.report.book.packing import DIGEST_CHARS, Items
 from skilltrail.report.book.strings import Strings
 from skilltrail.report.book.versions import runs_of
@@ -21,10 +21,10 @@ from skilltrail.report.book.versions import runs_of
 NONE = -1
 
 
-class Rollouts:
+class RolloutBook:
     """Collects scored rollouts; a trajectory that several events name is stored once."""
 
-    def __init__(self, strings: Strings, items: Items, facts: Facts) -> None:
+    def __init__(self, strings: Strings, items: Items, facts: RunFacts) -> None:
         self._strings, self._items, self._facts = strings, items, facts
         self._numbers: dict[str, int] = {}
         self.trajectories: list[list[Any]] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from skilltrail.history.ask.arena import course_of
+from skilltrail.history.ask.arena import run_by_calls
 from skilltrail.history.ask.evaluations import held_out
 from skilltrail.history.ask.runs import run_tree
 from skilltrail.history.ask.sources import Project
@@ -55,7 +55,7 @@ def run_rows(
     for row in run_tree(begun):
         events = begun[row.name]
         numbers, steps = headline(events, ()), rows_of(events)
-        means, course = numbers["selection"], course_of(events)
+        means, course = numbers["selection"], run_by_calls(events)
         rows.append(
             {
                 "name": row.name,

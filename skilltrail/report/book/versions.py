@@ -55,11 +55,11 @@ def runs_of(numbers: Sequence[int]) -> list[list[int]]:
     return runs
 
 
-def packed_versions(story: RunLog, lines: Lines) -> list[dict[str, Any]]:
+def packed_versions(log: RunLog, lines: Lines) -> list[dict[str, Any]]:
     """Return every version of the log, in order."""
     return [
         _packed(version, lines.runs(version.text, lineage))
-        for version, lineage in lineages(story)
+        for version, lineage in lineages(log)
     ]
 
 

@@ -25,8 +25,8 @@ from skilltrail.models.registry import open_model
 from skilltrail.params.model_options import BudgetOptions, RoleOptions
 from skilltrail.runtime.cluster.node import (
     Barred,
-    Job,
     Open,
+    RolloutJob,
     answers_of,
     probes_for,
     roll_out,
@@ -62,7 +62,7 @@ class RayMaker:
     ) -> None:
         self._ray, self._options, self._resources = ray, options, resources
         self._purse, self._say, self._report = purse, say, report
-        self._job = Job(
+        self._job = RolloutJob(
             uuid.uuid4().hex, env.name, pickle.dumps(env.params), role, options,
             dict(target.identity), opener, probes_for(options) if probes is None else probes,
         )  # fmt: skip

@@ -36,7 +36,7 @@ PROBES = tuple(
 
 
 @dataclass(frozen=True)
-class Job:
+class RolloutJob:
     """What all rollouts of one target have in common.
 
     Attributes:
@@ -99,7 +99,7 @@ def answers_of(model: Model, probes: Sequence[Request]) -> list[str]:
 
 
 def roll_out(
-    job: Job, skill: str, item: Item, ticket: str, purse: Any
+    job: RolloutJob, skill: str, item: Item, ticket: str, purse: Any
 ) -> dict[str, Any] | SkilltrailError | OSError | Barred:
     """Make one rollout and return its value, what went wrong, or why this node is barred.
 
@@ -116,7 +116,7 @@ def roll_out(
         return error
 
 
-def _seat(job: Job, purse: Any) -> Seat:
+def _seat(job: RolloutJob, purse: Any) -> Seat:
     if job.name not in _PROCESS.seats:
         kind = environment_class(job.env)
         env = kind(pickle.loads(job.env_params))
@@ -130,7 +130,7 @@ def _seat(job: Job, purse: Any) -> Seat:
     return _PROCESS.seats[job.name]
 
 
-def _differs(job: Job, model: Model) -> str:
+def _differs(job: RolloutJob, model: Model) -> str:
     """Return how this node's model differs from the head's; "" where it does not."""
     if dict(model.identity) != dict(job.identity):
         return "its model is another one (other weights or settings)"

@@ -27,7 +27,7 @@ from skilltrail.runtime.erase.search import (
     EXPORTS,
     WHOLE,
     Found,
-    Search,
+    TextSearch,
     follows_a_run,
     matches,
 )
@@ -35,7 +35,7 @@ from skilltrail.store.erasing import clean_lines, replace_rows
 from skilltrail.store.ops import Ops
 from skilltrail.store.place import Place
 
-__all__ = ["Found", "Search", "erase"]
+__all__ = ["Found", "TextSearch", "erase"]
 SHORT = 16  # digits of an event's id that name its evaluations and ledger
 
 
@@ -53,7 +53,7 @@ def erase(
         SkilltrailError: a file, the store or git refused; doing it again goes on.
     """
     _refuse_while_on(place)
-    found = Search(place, text)
+    found = TextSearch(place, text)
     found.find()
     stages = settled_stages(place.workspace)
     facts = [found.clean_fact(fact) for fact in found.facts]
@@ -81,7 +81,7 @@ def erase(
     if found.git is not None:
         in_git.forget(found.git, [*in_git.side_refs(found.git), *rewritten])
     Ops(place.state / "ops.jsonl").write("text.erased", facts=len(facts), files=len(files))
-    left = Search(place, text).find()
+    left = TextSearch(place, text).find()
     return [*left, *(Found(f"stage {name}", "dvc.lock is as before") for name in unsettled)]
 
 
@@ -91,7 +91,7 @@ def _refuse_while_on(place: Place) -> None:
         raise UsageError("skilltrail erase", f"run {lock.parent.name} is running", "Let it end")
 
 
-def _rewrite(git: Git, found: Search, *, everywhere: bool) -> list[str]:
+def _rewrite(git: Git, found: TextSearch, *, everywhere: bool) -> list[str]:
     """Write commits outside of the side branches anew and return their refs."""
     own = in_git.holders(git, found.dirty, *in_git.OWN)
     theirs = in_git.holders(git, found.dirty, *in_git.EXPERIMENTS)
@@ -110,7 +110,7 @@ def _rewrite(git: Git, found: Search, *, everywhere: bool) -> list[str]:
     return [*refs, "HEAD"] if everywhere else refs
 
 
-def _rename(place: Place, found: Search) -> None:
+def _rename(place: Place, found: TextSearch) -> None:
     """Let folders and ledgers that an event's id names follow it."""
     names = {old[:SHORT]: new[:SHORT] for old, new in found.names.items()}
     for path in (*place.state.glob("evaluations/*"), *place.state.glob("spent/evaluate-*")):

@@ -67,7 +67,7 @@ class Found:
     own: bool = False
 
 
-class Search:
+class TextSearch:
     """Looks for one text in a project; changes nothing."""
 
     def __init__(self, place: Place, text: str) -> None:

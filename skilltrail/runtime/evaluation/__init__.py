@@ -27,12 +27,12 @@ from skilltrail.data.splits import read_split
 from skilltrail.envs.protocol import Environment
 from skilltrail.envs.scoring import metric_rows
 from skilltrail.history.log import types
-from skilltrail.history.log.events import Event, told
+from skilltrail.history.log.events import Event, as_recorded
 from skilltrail.history.log.types.parts import Purpose, items_named
 from skilltrail.method.gate import GateRule
 from skilltrail.method.rollout import Rollout, Rollouts, scored
 from skilltrail.method.run import History, gate_rule
-from skilltrail.runtime.evaluation.log import Asked, open_log
+from skilltrail.runtime.evaluation.log import EvaluationAsked, open_log
 from skilltrail.runtime.evaluation.named_skill import NamedSkill, named_skill, skills_of
 from skilltrail.runtime.evaluation.transfer import transfer_ratio
 from skilltrail.runtime.outputs import TEST_ROLLOUTS, facts_named
@@ -40,16 +40,16 @@ from skilltrail.runtime.session import Session
 from skilltrail.store.exports import export_shards
 
 
-def asked_by_params(session: Session, training: Sequence[Event]) -> Asked:
+def asked_by_params(session: Session, training: Sequence[Event]) -> EvaluationAsked:
     """Return what the pipeline measures of a training log."""
     workspace, wanted = session.place.workspace, session.params.evaluate
     named = [named_skill(workspace, name) for name in wanted.skills]
     skills = named if named else skills_of(training)
     items = items_of(workspace, wanted.split)
-    return Asked(training, wanted.split, items, skills, wanted.roles)
+    return EvaluationAsked(training, wanted.split, items, skills, wanted.roles)
 
 
-async def evaluate(session: Session, asked: Asked) -> list[Event]:
+async def evaluate(session: Session, asked: EvaluationAsked) -> list[Event]:
     """Measure what is asked for, on the target trained on and on the further ones."""
     rule, items, skills = gate_rule(session.params), asked.items, asked.skills
     gaps = ""
@@ -103,7 +103,8 @@ async def measure(
 ) -> list[list[Rollout]]:
     """Roll out every item with every skill; the first skill is what the others gain over.
 
-    That the split is opened is on record before the first rollout, see `Asked`. Returns the
+    That the split is opened is on record before the first rollout, see `EvaluationAsked`.
+    Returns the
     rollouts, one list a skill.
     """
     opened = {
@@ -114,16 +115,16 @@ async def measure(
         **({} if opened_before is None else {"opened_before": opened_before}),
         **rollouts.scorer.consumed(items),
     }
-    history.append(*told(convert(opened, types.TestOpened)))
+    history.append(*as_recorded(convert(opened, types.TestOpened)))
     history.flush()
     all_done: list[list[Rollout]] = []
     for skill in skills:
         done = await rollouts.all(rollouts.cases(items), skill.text)
         all_done.append(done)
-        history.append(*told(scored(done, skill.text, Purpose.TEST, split=split)))
+        history.append(*as_recorded(scored(done, skill.text, Purpose.TEST, split=split)))
         means = _told(rule, skills, skill, all_done[0], done, split)
         said = types.SkillEvaluated(**means, **named(rollouts.env, done))
-        history.append(*told(said))
+        history.append(*as_recorded(said))
     history.flush()
     return all_done
 
@@ -146,7 +147,7 @@ async def transfer(
     for skill, at_home in zip(skills, home, strict=True):
         done = await rollouts.all(items, skill.text)
         first = first or done
-        history.append(*told(scored(done, skill.text, Purpose.TRANSFER, target=name)))
+        history.append(*as_recorded(scored(done, skill.text, Purpose.TRANSFER, target=name)))
         said = types.SkillTransferred(
             target=name,
             model=dict(rollouts.target.identity),
@@ -154,7 +155,7 @@ async def transfer(
             **named(rollouts.env, done),
             **transfer_ratio(rule, (home[0], at_home), (first, done)),
         )
-        history.append(*told(said))
+        history.append(*as_recorded(said))
     history.flush()
 
 

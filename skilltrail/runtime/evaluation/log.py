@@ -33,7 +33,7 @@ RUN_DIGITS = 16
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationAsked:
     """What is to be measured.
 
     Attributes:
@@ -56,7 +56,7 @@ class Asked:
 
 
 @asynccontextmanager
-async def open_log(session: Session, asked: Asked) -> AsyncIterator[Recorder]:
+async def open_log(session: Session, asked: EvaluationAsked) -> AsyncIterator[Recorder]:
     """Open the log of an evaluation; one process at a time has it."""
     training = asked.training
     last = training[-1] if training else None
@@ -83,14 +83,14 @@ def openings_before(session: Session, training: Sequence[Event]) -> int:
 
 def _path(root: Path, last: Event | None, name: str) -> Path:
     folder = root / LOGS / (WITHOUT_RUN if last is None else last.id[:RUN_DIGITS])
-    standing = sorted(folder.glob("*.jsonl"))
-    for path in standing:
+    existing = sorted(folder.glob("*.jsonl"))
+    for path in existing:
         if path.stem.endswith(f"-{name}"):
             return path
-    return folder / f"{len(standing) + 1:04}-{name}.jsonl"
+    return folder / f"{len(existing) + 1:04}-{name}.jsonl"
 
 
-def _digest(session: Session, asked: Asked) -> str:
+def _digest(session: Session, asked: EvaluationAsked) -> str:
     """Return the digest (12 hex digits) of what tells an evaluation of one run from others."""
     rule = session.params.gate
     return digest(

@@ -218,11 +218,11 @@ def _refuse(folder: Path, example: str | None, beside: tuple[str, ...] = ()) -> 
             "this is in no git repository, and events become commits",
             "`git init` first",
         )
-    standing = [name for name in OWN if name not in beside and (folder / name).exists()]
-    if standing:
+    existing = [name for name in OWN if name not in beside and (folder / name).exists()]
+    if existing:
         raise UsageError(
             f"A workspace in {folder}",
-            f"{', '.join(standing)} already there, and nothing is written over",
+            f"{', '.join(existing)} already there, and nothing is written over",
             "Choose a subfolder: `skilltrail init --dir training`",
         )
     return git.prefix != "" or git.folder != folder

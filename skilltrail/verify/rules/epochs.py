@@ -10,7 +10,11 @@ from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose
-from skilltrail.history.log.types.proposals import MetaSkillWritten, Pair, SlowUpdateCompared
+from skilltrail.history.log.types.proposals import (
+    MetaSkillWritten,
+    PairCompared,
+    SlowUpdateCompared,
+)
 from skilltrail.verify.result import Fault, Tags, differing
 
 UNMOVED = ("stable_success", "persistent_failure")
@@ -66,7 +70,7 @@ def _soft(state: RunState, digest: str) -> Soft:
     }
 
 
-def _fits(pair: Pair, rule: str) -> bool:
+def _fits(pair: PairCompared, rule: str) -> bool:
     """True when the category follows from the scores.
 
     Whether an unmoved item is a success depends on a threshold that the event does not hold.

@@ -24,9 +24,9 @@ from skilltrail.history.log import types
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.rows import score_of
 from skilltrail.history.log.run_state import RunState
-from skilltrail.history.log.types.parts import Part, Purpose, RowScored
+from skilltrail.history.log.types.parts import EventPart, Purpose, RowScored
 from skilltrail.verify.result import Fault, Tags, differing
-from skilltrail.verify.rules.rollouts import told_of
+from skilltrail.verify.rules.rollouts import mean_fields
 
 TOLD = (types.type_of(types.SkillEvaluated), types.type_of(types.SkillTransferred))
 
@@ -90,7 +90,7 @@ def check_evaluation(event: Event, state: RunState, tags: Tags) -> Iterator[Faul
     several = state.targets if target is None else ()
     values = values_of(rows, said)
     total = weighted_mean(values, several)
-    means = told_of(rows) | means_of(rows)
+    means = mean_fields(rows) | means_of(rows)
     means |= {"mean": None if total is None else float(total)}
     yield from differing(event, means)
     if not tags.knows(said.interval, *GAIN_INTERVALS):
@@ -139,7 +139,7 @@ def _on(
     return {
         "target": name,
         "mean": None if total is None else float(total),
-        **told_of(own),
+        **mean_fields(own),
         **means_of(own),
         **gain_of(before, here, (), tag),
         "interval": tag,
@@ -177,7 +177,7 @@ def missing(state: RunState) -> Iterator[Fault]:
             yield Fault.of(event, where, "not measured", "measured after it was opened")
 
 
-def _since_opening(state: RunState) -> list[Part]:
+def _since_opening(state: RunState) -> list[EventPart]:
     """Return what was told since the latest opening of a split, the newest first."""
     return [event.said for event in takewhile(_is_no_opening, reversed(state.seen))]
 

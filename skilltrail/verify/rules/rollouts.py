@@ -57,10 +57,10 @@ def check_scores(event: Event, state: RunState, tags: Tags) -> Iterator[Fault]:
     keys = {(case_of(row), 0 if row.repeat is None else row.repeat) for row in rows}
     if len(keys) < len(rows):
         yield Fault.of(event, "items", "an item twice", "each item once")
-    yield from differing(event, told_of(rows))
+    yield from differing(event, mean_fields(rows))
 
 
-def told_of(rows: Sequence[RowScored]) -> dict[str, Any]:
+def mean_fields(rows: Sequence[RowScored]) -> dict[str, Any]:
     """Return the coverage and the means that follow from rows."""
     scored = sum(row.outcome is Outcome.SCORED for row in rows)
     return {

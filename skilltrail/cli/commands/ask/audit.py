@@ -14,9 +14,9 @@ from skilltrail.cli.options import JSON, RUN
 from skilltrail.cli.sources import answer, source_of
 from skilltrail.core.errors import SkilltrailError, UsageError
 from skilltrail.history.ask.audit import audit_line, audit_patch, audit_text, audit_version
-from skilltrail.history.ask.audit_record import Audit, Evidence, LogOnly
-from skilltrail.history.ask.bisect import Found
-from skilltrail.history.ask.sources import Source, number_of
+from skilltrail.history.ask.audit_record import Audit, LogOnly, RolloutEvidence
+from skilltrail.history.ask.bisect import BisectResult
+from skilltrail.history.ask.sources import LogFound, number_of
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, table
@@ -46,9 +46,9 @@ def audit(
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.ask.audit_text import audit_text as in_words
 
-    def show(source: Source) -> None:
+    def show(source: LogFound) -> None:
         with evidence() as facts:
-            audits = _audits(source.story, facts, version, patch, line, text, file)
+            audits = _audits(source.log, facts, version, patch, line, text, file)
         if as_json:
             emit_json(audits)
         elif markdown:
@@ -60,8 +60,8 @@ def audit(
 
 
 def _audits(
-    story: RunLog,
-    facts: Evidence,
+    log: RunLog,
+    facts: RolloutEvidence,
     version: str | None,
     patch: str | None,
     line: int | None,
@@ -76,27 +76,27 @@ def _audits(
             "One of --version, --patch, --line, --text",
         )
     if patch is not None:
-        return [audit_patch(story, patch, facts)]
+        return [audit_patch(log, patch, facts)]
     if text is not None:
-        return audit_text(story, text, facts)
+        return audit_text(log, text, facts)
     wanted = number_of("best" if version is None else version)
     if line is not None and file is not None:
         from skilltrail.history.ask.blame import line_in
 
-        line = line_in(story.version(wanted).text, file, line)
+        line = line_in(log.version(wanted).text, file, line)
     if line is not None:
-        return [audit_line(story, wanted, line, facts)]
-    return [audit_version(story, story.version(wanted).number, facts)]
+        return [audit_line(log, wanted, line, facts)]
+    return [audit_version(log, log.version(wanted).number, facts)]
 
 
-def audits_of(story: RunLog, numbers: Iterable[int]) -> list[Audit]:
+def audits_of(log: RunLog, numbers: Iterable[int]) -> list[Audit]:
     """Return the audits of some versions, with the evidence that is here."""
     with evidence() as facts:
-        return [audit_version(story, number, facts) for number in numbers]
+        return [audit_version(log, number, facts) for number in numbers]
 
 
 @contextmanager
-def evidence() -> Iterator[Evidence]:
+def evidence() -> Iterator[RolloutEvidence]:
     """Open the store and the train split for reading; without them the log has to do."""
     from skilltrail.data.splits import read_split
     from skilltrail.runtime.evidence import StoredEvidence
@@ -127,16 +127,16 @@ def blame(
     Example: skilltrail blame --version 3
     Example: skilltrail blame --file references/units.md
     """
-    answer(run, lambda source: _blame(source.story, version, file, as_json=as_json))
+    answer(run, lambda source: _blame(source.log, version, file, as_json=as_json))
 
 
-def _blame(story: RunLog, version: str, file: str | None, *, as_json: bool) -> None:
+def _blame(log: RunLog, version: str, file: str | None, *, as_json: bool) -> None:
     from skilltrail.history.ask.blame import blame as lines_of
     from skilltrail.history.ask.blame import line_in
 
-    rows = lines_of(story, number_of(version))
+    rows = lines_of(log, number_of(version))
     if file is not None:
-        line_in(story.version(number_of(version)).text, file, 1)
+        line_in(log.version(number_of(version)).text, file, 1)
         rows = [row for row in rows if file == (MAIN if row.file is None else row.file)]
     if as_json:
         emit_json([row.to_json() for row in rows])
@@ -167,12 +167,12 @@ def bisect(
     from skilltrail.history.ask.audit_text import audit_text as in_words
     from skilltrail.history.log.words import score
 
-    story = source_of(run).story
-    found: list[Found] = []
-    asyncio.run(until_stopped(_bisect(story, item, good, bad, found)))
+    log = source_of(run).log
+    found: list[BisectResult] = []
+    asyncio.run(until_stopped(_bisect(log, item, good, bad, found)))
     (result,) = found
     asked = [] if result.version is None else [result.version]
-    answer = next(iter(audits_of(story, asked)), None)
+    answer = next(iter(audits_of(log, asked)), None)
     if as_json:
         emit_json(asdict(result) | {"audit": answer})
         return
@@ -196,7 +196,7 @@ def _versions(numbers: tuple[int, ...]) -> str:
 
 
 async def _bisect(
-    story: RunLog, item: str, good: int | None, bad: int | None, found: list[Found]
+    log: RunLog, item: str, good: int | None, bad: int | None, found: list[BisectResult]
 ) -> None:
     from skilltrail.core.item import SPLITS
     from skilltrail.data.splits import read_split
@@ -205,8 +205,8 @@ async def _bisect(
     from skilltrail.history.log.replay import Version
     from skilltrail.runtime.session import open_session
 
-    if len(recorded_scores(story, item)) == len(story.versions):
-        found.append(await search(story, item, None, good=good, bad=bad))
+    if len(recorded_scores(log, item)) == len(log.versions):
+        found.append(await search(log, item, None, good=good, bad=bad))
         return
     async with open_session("evaluate", command="bisect") as session:
         workspace = session.place.workspace
@@ -229,4 +229,4 @@ async def _bisect(
             (rollout,) = await rollouts.all([known[item]], version.text)
             return rollout.score.hard, rollout.score.soft
 
-        found.append(await search(story, item, measure, good=good, bad=bad))
+        found.append(await search(log, item, measure, good=good, bad=bad))

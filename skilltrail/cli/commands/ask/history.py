@@ -39,20 +39,20 @@ def replay(
 
     Example: skilltrail replay --run main --version 3 -o v3.md
     """
-    answer(run, lambda source: _replay(source.story, version, output, all, as_json=as_json))
+    answer(run, lambda source: _replay(source.log, version, output, all, as_json=as_json))
 
 
 def _replay(
-    story: RunLog, version: str, output: Path | None, all: Path | None, *, as_json: bool
+    log: RunLog, version: str, output: Path | None, all: Path | None, *, as_json: bool
 ) -> None:
     if all is not None:
-        found = story.versions
+        found = log.versions
         for one in found:
             name = f"v{one.number}" if is_folder(one.text) else f"v{one.number}.md"
             _write_version(all / name, one.text)
         emit(f"{len(found)} versions in {all}")
         return
-    one = story.version(number_of(version, f"--version {version}"))
+    one = log.version(number_of(version, f"--version {version}"))
     if as_json:
         emit_json({"version": one.number, "digest": one.digest, "text": one.text})
     elif output is not None:

@@ -14,7 +14,7 @@ from skilltrail.cli.options import JSON, RUN
 from skilltrail.cli.sources import answer
 from skilltrail.core import schemas
 from skilltrail.core.errors import UsageError
-from skilltrail.history.ask.sources import Source
+from skilltrail.history.ask.sources import LogFound
 from skilltrail.history.log.events import Event
 from skilltrail.history.log.run_log import RunLog
 from skilltrail.runtime.console import emit, emit_json, say, table
@@ -53,9 +53,9 @@ def log(
         _follow(run, wanted, as_json=as_json)
         return
 
-    def show(source: Source) -> None:
+    def show(source: LogFound) -> None:
         if summary:
-            _summary(source.story, as_json=as_json)
+            _summary(source.log, as_json=as_json)
         else:
             _events([*source.events, *source.evaluation], wanted, as_json=as_json)
 
@@ -71,9 +71,9 @@ def _check_type(type: str) -> None:
 
 
 def _events(events: Sequence[Event], wanted: Wanted, *, as_json: bool) -> None:
-    from skilltrail.history.log.words import told
+    from skilltrail.history.log.words import sentences
 
-    shown = [(event, words) for event, words in told(events) if wanted(event)]
+    shown = [(event, words) for event, words in sentences(events) if wanted(event)]
     if as_json:
         emit_json([json.loads(event.line) for event, _ in shown])
     elif shown:
@@ -108,10 +108,10 @@ def _follow(run: str | None, wanted: Wanted, *, as_json: bool) -> None:
         return
 
 
-def _summary(story: RunLog, *, as_json: bool) -> None:
+def _summary(log: RunLog, *, as_json: bool) -> None:
     from skilltrail.history.log.epochs import epoch_rows
 
-    rows = epoch_rows(story)
+    rows = epoch_rows(log)
     if as_json:
         emit_json(rows)
         return

@@ -252,8 +252,8 @@ def fork(
     here = project()
     found = skill_of(here, skill)
     parent = None
-    if found.story is not None and found.version is not None:
-        parent = found.story.versions[found.version].event.id
+    if found.log is not None and found.version is not None:
+        parent = found.log.versions[found.version].event.id
     run = skill.rpartition(":")[0]
     name = re.sub(r"[^\w.-]+", "-", run) if run else "main"
     stem = f"{name}-v{found.version}" if found.version is not None else "edited"

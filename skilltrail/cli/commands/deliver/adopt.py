@@ -16,15 +16,15 @@ from typing import Annotated
 
 import typer
 
-from skilltrail.cli.adoption import Change, Risk, page, put_on_branch, told
+from skilltrail.cli.adoption import FileChange, Risk, page, put_on_branch, risk_text
 from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import project, skill_of
 from skilltrail.core.errors import SkillError, UsageError
 from skilltrail.core.files import write_atomic
-from skilltrail.history.ask.sources import Project, Skill
+from skilltrail.history.ask.sources import Project, SkillFound
 from skilltrail.runtime.console import emit, say
 from skilltrail.skill.folder import files_of, main_text
-from skilltrail.skill.risks import risks_told
+from skilltrail.skill.risks import risks_text
 from skilltrail.skill.skill_file import SKILL_MD
 from skilltrail.skill.structure import structure_faults
 
@@ -65,7 +65,7 @@ def adopt(
     found = skill_of(here, skill)
     path = place_of(target)
     clear(here.workspace / PROPOSAL)
-    if found.story is not None and found.version == 0:
+    if found.log is not None and found.version == 0:
         emit(f"nothing to adopt: {skill} is the seed skill, no change was accepted")
         raise typer.Exit(1)
     changes = changes_of(found, path, name, description)
@@ -75,7 +75,7 @@ def adopt(
     emit("".join(one.diff for one in changes))
     risks = [risk for one in changes for risk in one.risks]
     if risks:
-        say(f"new lines to review: {risks_told(line for _, line in risks)}")
+        say(f"new lines to review: {risks_text(line for _, line in risks)}")
     if propose:
         write_proposal(here, found, path, changes, branch)
         return
@@ -83,7 +83,7 @@ def adopt(
     _write(changes)
 
 
-def _write(changes: Sequence[Change]) -> None:
+def _write(changes: Sequence[FileChange]) -> None:
     for one in changes:
         if one.text is None:
             one.path.unlink()
@@ -94,8 +94,8 @@ def _write(changes: Sequence[Change]) -> None:
 
 
 def changes_of(
-    found: Skill, path: Path, name: str | None, description: str | None
-) -> list[Change]:
+    found: SkillFound, path: Path, name: str | None, description: str | None
+) -> list[FileChange]:
     """Return the files that adopting changes, the skill's first; files beside them stay.
 
     One that an earlier version of the run has, and the skill has not, goes.
@@ -103,32 +103,32 @@ def changes_of(
     rest = list(files_of(found.text))[1:]
     if rest and path.name != SKILL_MD:
         raise UsageError(f"{path}", "the skill is a folder", "Name a folder")
-    changes = [Change(path.name, path, live := live_text(path),
+    changes = [FileChange(path.name, path, live := live_text(path),
                       _text(found, path, live, name, description))]  # fmt: skip
     for inner in rest:
         there = path.parent / inner
-        changes.append(Change(inner, there, live_text(there), files_of(found.text)[inner]))
+        changes.append(FileChange(inner, there, live_text(there), files_of(found.text)[inner]))
     for inner in _removed(found):
         there = path.parent / inner
         if there.is_file():
-            changes.append(Change(inner, there, live_text(there), None))
+            changes.append(FileChange(inner, there, live_text(there), None))
     return [one for one in changes if one.live != one.text]
 
 
-def _removed(found: Skill) -> list[str]:
+def _removed(found: SkillFound) -> list[str]:
     """Return the files of earlier versions that a run's skill no longer has."""
-    if found.story is None or found.version is None:
+    if found.log is None or found.version is None:
         return []
-    earlier = found.story.versions[: found.version]
+    earlier = found.log.versions[: found.version]
     had = {path for version in earlier for path in files_of(version.text)}
     return sorted(had - files_of(found.text).keys())
 
 
 def write_proposal(
     here: Project,
-    found: Skill,
+    found: SkillFound,
     path: Path,
-    changes: Sequence[Change],
+    changes: Sequence[FileChange],
     branch: str | None,
     scores: str = "",
 ) -> None:
@@ -142,7 +142,7 @@ def write_proposal(
     texts |= {"proposal.md": text}
     texts[f"{path.name}.diff"] = "".join(one.diff for one in changes)
     risks = (risk for one in changes for risk in one.risks)
-    texts[f"{path.name}.risks.txt"] = "".join(map(told, risks))
+    texts[f"{path.name}.risks.txt"] = "".join(map(risk_text, risks))
     for name, one in texts.items():
         write_atomic(folder / name, one)
     say(f"proposed in {PROPOSAL}/; {path} is untouched")
@@ -155,14 +155,14 @@ def clear(proposal: Path) -> None:
 
 
 def _text(
-    found: Skill, path: Path, live: str, name: str | None, description: str | None
+    found: SkillFound, path: Path, live: str, name: str | None, description: str | None
 ) -> str:
     faults = structure_faults(found.text)
     if faults:
         raise SkillError(f"skill {found.name}", "; ".join(faults), "Choose another version")
     if path.name != SKILL_MD and name is None and description is None:
         return main_text(found.text)
-    started = {"env": "skill", "train": []} if found.story is None else found.story.start.data
+    started = {"env": "skill", "train": []} if found.log is None else found.log.start.data
     return as_skill_md(main_text(found.text), started, name, description, path, live)
 
 
@@ -176,11 +176,11 @@ def _require_yes(path: Path, lines: Sequence[Risk], *, yes: bool, risky: bool) -
         return
     if not sys.stdin.isatty():
         for line in lines:
-            say(told(line).removesuffix("\n"))
+            say(risk_text(line).removesuffix("\n"))
         why = f"{len(lines)} new lines need a yes each" if lines else "not interactive"
         remedy = "Use --yes --risky to take them unasked" if lines else "use --yes to write"
         raise UsageError(f"Writing {path}", why, f"{remedy}, --propose to propose")
-    questions = [f"{told(line)}Keep this line?" for line in lines]
+    questions = [f"{risk_text(line)}Keep this line?" for line in lines]
     for question in questions if yes else [*questions, f"Write {path}?"]:
         if not typer.confirm(question, default=False, err=True):
             say(f"{path} is untouched")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from skilltrail.cli.sinks import hand_over, write_inspect
+from skilltrail.cli.sinks import export_to_sinks, write_inspect
 from skilltrail.cli.skill_files import as_skill_md, live_text, place_of
 from skilltrail.cli.sources import tell_fallback
 from skilltrail.core.errors import FaultError, UsageError
@@ -102,7 +102,7 @@ def export(
         _write_skill(skill, best, training[0].data, name, description)
     if inspect is not None:
         write_inspect(inspect, [*training, *evaluation])
-    hand_over(mlflow, otlp, here, source, evaluation)
+    export_to_sinks(mlflow, otlp, here, source, evaluation)
     _tell_written(targets)
 
 
@@ -248,8 +248,8 @@ def _audits(training: Sequence[Event]) -> str:
     from skilltrail.history.ask.audit_text import audit_markdown
     from skilltrail.history.log.run_log import RunLog
 
-    story = RunLog(training)
-    audits = audits_of(story, [version.number for version in story.versions if version.number])
+    log = RunLog(training)
+    audits = audits_of(log, [version.number for version in log.versions if version.number])
     if not audits:
         raise UsageError("--audit", "no change was accepted", "Train longer, or see the log")
     return "# Why each change was made\n\n" + "\n".join(map(audit_markdown, audits))

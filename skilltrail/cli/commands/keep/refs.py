@@ -223,12 +223,12 @@ def erase(
 
     Example: skilltrail erase --dry-run
     """
-    from skilltrail.runtime.erase import Search
+    from skilltrail.runtime.erase import TextSearch
     from skilltrail.runtime.erase import erase as carry_out
 
     place = find_place()
     wanted = _text_to_erase(text)
-    search = Search(place, wanted)
+    search = TextSearch(place, wanted)
     found = search.find()
     _tell_unread("packed files", [n for n, held in search.packed.items() if held is None])
     _tell_unread("repositories inside this one", search.nested)

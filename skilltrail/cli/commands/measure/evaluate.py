@@ -21,7 +21,7 @@ from skilltrail.runtime.command import until_stopped
 from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.runtime.evaluation import evaluate as measured
 from skilltrail.runtime.evaluation import items_of
-from skilltrail.runtime.evaluation.log import Asked, openings_before
+from skilltrail.runtime.evaluation.log import EvaluationAsked, openings_before
 from skilltrail.runtime.evaluation.named_skill import named_skill
 from skilltrail.runtime.evaluation.transfer import target_named
 from skilltrail.runtime.session import open_session
@@ -81,7 +81,7 @@ async def _measure(
         workspace = session.place.workspace
         log = workspace / EVENTS
         training = read_log(log) if log.exists() else []
-        asked = Asked(
+        asked = EvaluationAsked(
             training,
             split,
             items_of(workspace, split),

@@ -11,7 +11,7 @@ from skilltrail.cli.checks import FAULT, probe_checks, run_checks
 from skilltrail.cli.commands.start.envs import contract_checks
 from skilltrail.cli.options import JSON, SET_PARAM
 from skilltrail.cli.repair.back import back as take_back
-from skilltrail.cli.repair.case import Case
+from skilltrail.cli.repair.case import Site
 from skilltrail.cli.repair.doctor import findings, fix_all
 from skilltrail.history.git.repository import Git
 from skilltrail.models.environ import redactor
@@ -47,7 +47,7 @@ def doctor(
     """
     place, changes = find_place(), changes_of([] if set_param is None else set_param)
     if fix:
-        case = Case(place, Git.at_hand(place.root), ask=lambda text: yes or asked(text))
+        case = Site(place, Git.at_hand(place.root), ask=lambda text: yes or asked(text))
         if findings(case):
             for done in fix_all(case):
                 say(done)
@@ -81,7 +81,7 @@ def back(as_json: JSON = False) -> None:
     Example: dvc exp run -S lr=8; skilltrail back
     """
     place = find_place()
-    case = Case(place, Git.find(place.root), ask=lambda question: True)
+    case = Site(place, Git.find(place.root), ask=lambda question: True)
     steps = []
     for done in take_back(case):
         steps.append(done)

@@ -12,7 +12,7 @@ from skilltrail.cli.checks import (
     FAULT,
     OK,
     WARNING,
-    Check,
+    Health,
     not_checked,
     software_checks,
 )
@@ -128,7 +128,7 @@ def _files_of(env: str, root: Path, sources: list[Path]) -> str:
     return f" -S '+envs.{env}.data_dirs=[{named}]'"
 
 
-def contract_checks(root: Path, name: str) -> list[Check]:
+def contract_checks(root: Path, name: str) -> list[Health]:
     """Return the findings of the contract check of one environment, on its own items.
 
     Raises:
@@ -142,13 +142,13 @@ def contract_checks(root: Path, name: str) -> list[Check]:
         reading = read_items(source, environment, root)
         loaded = reading.items
     except SkilltrailError as error:
-        return [*checks, Check(f"{name}: items", FAULT, str(error), "Correct the file")]
+        return [*checks, Health(f"{name}: items", FAULT, str(error), "Correct the file")]
     if any(check.verdict == FAULT for check in lacking):  # no rollouts, so nothing to check
-        return [*checks, Check(f"{name}: items", OK, f"{len(loaded)} items are read")]
+        return [*checks, Health(f"{name}: items", OK, f"{len(loaded)} items are read")]
     if reading.apart:
-        checks.append(Check(f"{name}: items", WARNING, reading.told_apart()))
+        checks.append(Health(f"{name}: items", WARNING, reading.told_apart()))
     checks.append(
-        Check(f"{name}: contract", OK, f"of {len(loaded)} items{not_checked(reading)}")
+        Health(f"{name}: contract", OK, f"of {len(loaded)} items{not_checked(reading)}")
     )
     first = loaded[0]
     parse = parser_of(environment, first.record, first.where)
@@ -156,7 +156,7 @@ def contract_checks(root: Path, name: str) -> list[Check]:
         loaded, environment = loaded[:1], _brief(environment)
     found = check_contract(environment, [one.item for one in loaded[:N_ITEMS]], parse)
     return checks + [
-        Check(f"{name}: {one.name}", OK if one.sound else FAULT, one.found, one.remedy)
+        Health(f"{name}: {one.name}", OK if one.sound else FAULT, one.found, one.remedy)
         for one in found
     ]
 
@@ -181,7 +181,7 @@ def _environment(root: Path, name: str) -> Environment:
     return environment
 
 
-def _file_checks(root: Path, name: str) -> list[Check]:
+def _file_checks(root: Path, name: str) -> list[Health]:
     """Check what stands beside the code: README and seed skill."""
     folder = environment_folders()[name]
     checks = []
@@ -189,5 +189,5 @@ def _file_checks(root: Path, name: str) -> list[Check]:
         told = path.relative_to(root) if path.is_relative_to(root) else Path(name, path.name)
         lacks = "" if path.is_file() else "there is no "
         verdict, remedy = (FAULT, "Write it") if lacks else (OK, "")
-        checks.append(Check(f"{name}: {path.name}", verdict, lacks + told.as_posix(), remedy))
+        checks.append(Health(f"{name}: {path.name}", verdict, lacks + told.as_posix(), remedy))
     return checks

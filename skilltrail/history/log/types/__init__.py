@@ -23,7 +23,7 @@ from skilltrail.history.log.types.outcomes import (
     TestOpened,
     TextErased,
 )
-from skilltrail.history.log.types.parts import Part
+from skilltrail.history.log.types.parts import EventPart
 from skilltrail.history.log.types.proposals import (
     AppendixProposed,
     CandidateBuilt,
@@ -51,14 +51,14 @@ __all__ = [
 
 
 @cache
-def type_of(said: type[Part]) -> str:
+def type_of(said: type[EventPart]) -> str:
     """Return what events of a class are called: `SkillVersioned` is skill.versioned."""
     *what, done = re.findall("[A-Z][a-z]+", said.__name__)
     return f"{'_'.join(what)}.{done}".lower()
 
 
 # In the order in which a run tells them.
-CLASSES: Mapping[str, type[Part]] = {
+CLASSES: Mapping[str, type[EventPart]] = {
     type_of(said): said
     for said in (
         RunStarted,

@@ -16,6 +16,7 @@ from skilltrail.history.log.types.parts import (
     Digest,
     EditId,
     Epoch,
+    EventPart,
     Flips,
     Identity,
     ItemDigest,
@@ -24,7 +25,6 @@ from skilltrail.history.log.types.parts import (
     NamedMean,
     Number,
     OfStep,
-    Part,
     PatchId,
     Purpose,
     ReplyKey,
@@ -47,7 +47,7 @@ from skilltrail.history.log.types.parts import (
 from skilltrail.history.log.types.targets import Measured, TargetJudged, TargetMeasured
 
 
-class RunStarted(Part, frozen=True, kw_only=True):
+class RunStarted(EventPart, frozen=True, kw_only=True):
     """A run begins: what it rests on."""
 
     env: Annotated[str, says("name of the environment")]
@@ -67,7 +67,7 @@ class RunStarted(Part, frozen=True, kw_only=True):
     judge: Annotated[JudgedBy, says("only where a model scores what no rule can")] | None = None
 
 
-class RolloutsScored(Part, frozen=True, kw_only=True):
+class RolloutsScored(EventPart, frozen=True, kw_only=True):
     """Rollouts of one skill on some items, scored."""
 
     purpose: Purpose
@@ -158,7 +158,7 @@ class GateJudged(OfStep, frozen=True, kw_only=True):
     targets: Annotated[tuple[TargetJudged, ...], says("of several")] | None = None
 
 
-class SkillVersioned(Part, frozen=True, kw_only=True):
+class SkillVersioned(EventPart, frozen=True, kw_only=True):
     """A new version of the skill (0 = seed)."""
 
     version: Count
@@ -189,7 +189,7 @@ class StepEnded(OfStep, frozen=True, kw_only=True):
     version: Annotated[Count, says("current version after the step")]
 
 
-class RunFinished(Part, frozen=True, kw_only=True):
+class RunFinished(EventPart, frozen=True, kw_only=True):
     """The run is over."""
 
     best: SkillAtEnd
@@ -204,7 +204,7 @@ class RunFinished(Part, frozen=True, kw_only=True):
     totals: Annotated[Mapping[str, Count], says("rollouts, saved, patches, edits, ...")]
 
 
-class TestOpened(Part, frozen=True, kw_only=True):
+class TestOpened(EventPart, frozen=True, kw_only=True):
     """The test split is opened, by `evaluate` alone."""
 
     split: Split
@@ -269,7 +269,7 @@ class SkillTransferred(SkillEvaluated, frozen=True, kw_only=True):
     share_interval: Annotated[Tag, says("tag of the interval's method")]
 
 
-class TextErased(Part, frozen=True, kw_only=True):
+class TextErased(EventPart, frozen=True, kw_only=True):
     """A tombstone: a text was taken out of this log and of what it rests on
     (`skilltrail erase`); from the first event it names on, ids are new."""
 

@@ -107,11 +107,11 @@ Metric = Literal["hard", "soft", "mixed"]
 Split = Literal["train", "selection", "test", "all"]
 
 
-class Part(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+class EventPart(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Part of an event."""
 
 
-class OfStep(Part, frozen=True, kw_only=True):
+class OfStep(EventPart, frozen=True, kw_only=True):
     epoch: Epoch
     step: Step
 
@@ -120,7 +120,7 @@ class OfPatch(OfStep, frozen=True, kw_only=True):
     patch: PatchId
 
 
-class ItemDigest(Part, frozen=True, kw_only=True):
+class ItemDigest(EventPart, frozen=True, kw_only=True):
     item: Annotated[str, says("item id")]
     digest: Annotated[Digest, says("content digest of the item")]
 
@@ -130,48 +130,48 @@ def items_named(items: Iterable[Item]) -> tuple[ItemDigest, ...]:
     return tuple(ItemDigest(item=one.id, digest=one.content_digest) for one in items)
 
 
-class SeedSkill(Part, frozen=True, kw_only=True):
+class SeedSkill(EventPart, frozen=True, kw_only=True):
     text: Annotated[str, says("the whole document")]
     digest: Annotated[Digest, says("SHA-256 of the text")]
 
 
-class JudgedBy(Part, frozen=True, kw_only=True):
+class JudgedBy(EventPart, frozen=True, kw_only=True):
     model: Annotated[Mapping[str, Any], says("identity of the judge, as the target's")]
     rubric: Annotated[Digest, says("SHA-256 of the rubric's text")]
     threshold: Annotated[Share, says("least judged score that is a hard 1")]
 
 
-class Batch(Part, frozen=True, kw_only=True):
+class Batch(EventPart, frozen=True, kw_only=True):
     rule: Tag
     size: Annotated[Number, says("items a batch")]
     accumulation: Annotated[Number, says("batches pooled into a step")]
 
 
-class Sample(Part, frozen=True, kw_only=True):
+class Sample(EventPart, frozen=True, kw_only=True):
     rule: Tag
     size: Count
 
 
-class Coverage(Part, frozen=True, kw_only=True):
+class Coverage(EventPart, frozen=True, kw_only=True):
     scored: Count
     asked: Count
 
 
-class CostOf(Part, frozen=True, kw_only=True):
+class CostOf(EventPart, frozen=True, kw_only=True):
     """What the agent used."""
 
     tokens: Annotated[Count, says("input and output; null where a provider did not say")] | None
     calls: Annotated[Count, says("model calls")]
 
 
-class Costs(Part, frozen=True, kw_only=True):
+class Costs(EventPart, frozen=True, kw_only=True):
     """What the agent used on the judged items."""
 
     before: Annotated[CostOf, says("under the current skill")]
     after: Annotated[CostOf, says("under the candidate")]
 
 
-class RowScored(Part, frozen=True, kw_only=True):
+class RowScored(EventPart, frozen=True, kw_only=True):
     """One rollout with its score."""
 
     item: Annotated[str, says("item id")]
@@ -197,7 +197,7 @@ class RowScored(Part, frozen=True, kw_only=True):
     ) = None
 
 
-class EditMade(Part, frozen=True, kw_only=True):
+class EditMade(EventPart, frozen=True, kw_only=True):
     """One edit, as a patch carries it."""
 
     edit: EditId
@@ -221,12 +221,12 @@ def edits_made(edits: Iterable[Edit]) -> tuple[EditMade, ...]:
     return tuple(convert(edit.to_json(), EditMade) for edit in edits)
 
 
-class LeftOut(Part, frozen=True, kw_only=True):
+class LeftOut(EventPart, frozen=True, kw_only=True):
     edit: EditId
     reason: str
 
 
-class EditResult(Part, frozen=True, kw_only=True):
+class EditResult(EventPart, frozen=True, kw_only=True):
     edit: EditId
     status: EditStatus
     lines: Annotated[tuple[Number, ...], says("1-based lines of the parent document")]
@@ -234,7 +234,7 @@ class EditResult(Part, frozen=True, kw_only=True):
     matched_by: Literal["exact", "trailing_space"]
 
 
-class ScriptTest(Part, frozen=True, kw_only=True):
+class ScriptTest(EventPart, frozen=True, kw_only=True):
     """What became of the test of a script that a candidate changes."""
 
     test: Annotated[str, says("path in the skill folder")]
@@ -243,7 +243,7 @@ class ScriptTest(Part, frozen=True, kw_only=True):
     key: Annotated[Digest, says("fact key of the run in the sandbox")]
 
 
-class Member(Part, frozen=True, kw_only=True):
+class Member(EventPart, frozen=True, kw_only=True):
     """A document of the pool."""
 
     digest: Annotated[Digest, says("SHA-256 of the document")]
@@ -254,30 +254,30 @@ class Member(Part, frozen=True, kw_only=True):
     weight: Annotated[Count, says("its lots in the draw, where they differ")] | None = None
 
 
-class Flips(Part, frozen=True, kw_only=True):
+class Flips(EventPart, frozen=True, kw_only=True):
     won: Annotated[tuple[str, ...], says("items that went up")]
     lost: Annotated[tuple[str, ...], says("items that went down")]
 
 
-class Statistic(Part, frozen=True, kw_only=True):
+class Statistic(EventPart, frozen=True, kw_only=True):
     name: str
     p: Annotated[Share, says("one-sided")]
     wins: Count
     losses: Count
 
 
-class SkillAtEnd(Part, frozen=True, kw_only=True):
+class SkillAtEnd(EventPart, frozen=True, kw_only=True):
     version: Count
     digest: Digest
     score: Annotated[Share, says("gate metric on selection")] | None
 
 
-class SkillNamed(Part, frozen=True, kw_only=True):
+class SkillNamed(EventPart, frozen=True, kw_only=True):
     name: Annotated[str, says("seed, best, last, or a given name")]
     digest: Digest
 
 
-class TaskType(Part, frozen=True, kw_only=True):
+class TaskType(EventPart, frozen=True, kw_only=True):
     task_type: str
     n: Count
     hard: Annotated[Share, says("mean")] | None
@@ -287,6 +287,6 @@ class TaskType(Part, frozen=True, kw_only=True):
     gain_high: float | None
 
 
-class NamedMean(Part, frozen=True, kw_only=True):
+class NamedMean(EventPart, frozen=True, kw_only=True):
     name: Annotated[str, Meta(min_length=1)]
     mean: Share

@@ -14,13 +14,13 @@ from skilltrail.history.log.types.parts import (
     EditMade,
     EditResult,
     Epoch,
+    EventPart,
     LeftOut,
     Member,
     Metric,
     Number,
     OfPatch,
     OfStep,
-    Part,
     PatchId,
     ReplyKey,
     ScriptTest,
@@ -34,7 +34,7 @@ from skilltrail.history.log.types.parts import (
 LineFrom = Annotated[int, Meta(ge=1)] | Annotated[str, Meta(pattern=r"^[0-9]+\.[0-9]+$")]
 
 
-class MethodChosen(Part, frozen=True, kw_only=True):
+class MethodChosen(EventPart, frozen=True, kw_only=True):
     """The run goes on by another method than `skillopt`, which needs no such event."""
 
     method: str
@@ -78,7 +78,7 @@ class PatchProposed(OfPatch, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class ReplyRejected(Part, frozen=True, kw_only=True):
+class ReplyRejected(EventPart, frozen=True, kw_only=True):
     """An optimizer reply that could not be used."""
 
     epoch: Epoch | None = None
@@ -183,7 +183,7 @@ class CandidateBuilt(OfStep, frozen=True, kw_only=True):
     ) = None
 
 
-class Pair(Part, frozen=True, kw_only=True):
+class PairCompared(EventPart, frozen=True, kw_only=True):
     item: str
     before: Annotated[Share, says("soft score")] | None
     after: Annotated[Share, says("soft score")] | None
@@ -192,7 +192,7 @@ class Pair(Part, frozen=True, kw_only=True):
     ]
 
 
-class SlowUpdateCompared(Part, frozen=True, kw_only=True):
+class SlowUpdateCompared(EventPart, frozen=True, kw_only=True):
     """Two skills on the same train items, at the end of an epoch."""
 
     epoch: Epoch
@@ -201,7 +201,7 @@ class SlowUpdateCompared(Part, frozen=True, kw_only=True):
     policy: Literal["mixed", "changed", "unchanged"]
     samples: Count
     max_extra: Count | None = None
-    pairs: tuple[Pair, ...]
+    pairs: tuple[PairCompared, ...]
     counts: Mapping[str, Count]
     rule: Tag
     reason: str
@@ -227,7 +227,7 @@ class CompactionProposed(OfPatch, frozen=True, kw_only=True):
     reply: ReplyKey | None
 
 
-class MetaSkillWritten(Part, frozen=True, kw_only=True):
+class MetaSkillWritten(EventPart, frozen=True, kw_only=True):
     """The optimizer-side memory after an epoch."""
 
     epoch: Epoch

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from skilltrail.history.log.types.parts import Coverage, Part, Share, Tag, says
+from skilltrail.history.log.types.parts import Coverage, EventPart, Share, Tag, says
 
 
-class TargetJudged(Part, frozen=True, kw_only=True):
+class TargetJudged(EventPart, frozen=True, kw_only=True):
     """What a candidate does on one of several targets."""
 
     target: Annotated[str, says("name in targets")]
@@ -18,7 +18,7 @@ class TargetJudged(Part, frozen=True, kw_only=True):
     after_max: Annotated[Share, says("as that of the verdict")] | None
 
 
-class Measured(Part, frozen=True, kw_only=True):
+class Measured(EventPart, frozen=True, kw_only=True):
     """Scores of a skill, paired with another's."""
 
     coverage: Coverage

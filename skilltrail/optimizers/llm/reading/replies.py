@@ -29,7 +29,7 @@ from skilltrail.core import schemas
 from skilltrail.core.canon import canonical, cleaned
 from skilltrail.core.child import Child, TimeUp, off_the_loop
 from skilltrail.models.protocol import Reply
-from skilltrail.optimizers.llm.question import Reading
+from skilltrail.optimizers.llm.question import Parsed
 from skilltrail.optimizers.llm.reading.scan import scan
 from skilltrail.optimizers.llm.reading.spelling import respelled
 
@@ -39,7 +39,7 @@ PARTS = ("edits", "suggestions", "failures", "notes")
 
 
 @dataclass(frozen=True)
-class Fault:
+class ReplyFault:
     """A reply that cannot be used. `code` is one word for programs: `multiple_objects`, …"""
 
     code: str
@@ -50,7 +50,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Found:
+class ObjectFound:
     """The one object of a reply.
 
     Attributes:
@@ -64,20 +64,20 @@ class Found:
     repairs: tuple[str, ...] = field(default=())
 
 
-def read_reply(reply: Reply, schema: str) -> Found | Fault:
+def read_reply(reply: Reply, schema: str) -> ObjectFound | ReplyFault:
     """Return the object of kind `schema` (a name in `schemas/replies/`) that a reply holds."""
     if reply.finish == "length":
-        return Fault("truncated", "the reply was cut at the output limit")
+        return ReplyFault("truncated", "the reply was cut at the output limit")
     if reply.finish == "refusal":
-        return Fault("refused", "the model refused to answer")
+        return ReplyFault("refused", "the model refused to answer")
     if reply.finish == "too_long":
-        return Fault("too_long", "the request exceeds the model's context")
+        return ReplyFault("too_long", "the request exceeds the model's context")
     if not reply.text.strip():
-        return Fault("empty", "the reply holds no text")
+        return ReplyFault("empty", "the reply holds no text")
     return read_object(reply.text, schema)
 
 
-def read_object(text: str, schema: str) -> Found | Fault:
+def read_object(text: str, schema: str) -> ObjectFound | ReplyFault:
     """Return the one object of kind `schema` in `text`, or why there is none."""
     found = scan(text)
     if any(sentence.startswith(("unfinished", "open_reasoning")) for sentence in found.broken):
@@ -88,17 +88,19 @@ def read_object(text: str, schema: str) -> Found | Fault:
     usable = [one for one in judged if not _outside_parts(one[1])]
     if len(usable) > 1:
         what = "the final object alone, without a draft or an example"
-        return Fault("multiple_objects", f"{len(usable)} objects fit; send {what}")
+        return ReplyFault("multiple_objects", f"{len(usable)} objects fit; send {what}")
     if usable:
         value, errors, done = usable[0]
-        return Found(*_without_broken_parts(value, errors), repairs=(*found.repairs, *done))
+        return ObjectFound(
+            *_without_broken_parts(value, errors), repairs=(*found.repairs, *done)
+        )
     if judged:
-        return Fault("wrong_shape", "; ".join(_sentences(_outside_parts(judged[0][1]))))
+        return ReplyFault("wrong_shape", "; ".join(_sentences(_outside_parts(judged[0][1]))))
     if found.broken:
         return _fault(found.broken[0])
     if found.others:
-        return Fault("expected_object", "found a list where one JSON object is asked for")
-    return Fault("expected_object", "found no JSON object")
+        return ReplyFault("expected_object", "found a list where one JSON object is asked for")
+    return ReplyFault("expected_object", "found no JSON object")
 
 
 def asked_form(schema: str) -> dict[str, Any]:
@@ -169,9 +171,9 @@ def _clip(text: str) -> str:
     return text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
 
 
-def _fault(sentence: str) -> Fault:
+def _fault(sentence: str) -> ReplyFault:
     code, _, rest = sentence.partition(": ")
-    return Fault(code, rest)
+    return ReplyFault(code, rest)
 
 
 def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,9 +192,9 @@ def _strict(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 T = TypeVar("T")
-Read = Callable[[Mapping[str, Any]], Reading[T]]
+Read = Callable[[Mapping[str, Any]], Parsed[T]]
 ReplyAttempt = tuple[
-    "Fault | None", Reading[T], tuple[str, ...]
+    "ReplyFault | None", Parsed[T], tuple[str, ...]
 ]  # with what had to be let pass
 
 _BULK_CHARS = 10_000  # of a reply
@@ -215,7 +217,7 @@ async def read_aside(
             asked = pickle.dumps((reply, against))
             said = await off_the_loop(_CHILD.stop, _CHILD.call, asked)
         except TimeUp as error:
-            return Fault("too_slow", f"{error} to be read"), Reading(None), ()
+            return ReplyFault("too_slow", f"{error} to be read"), Parsed(None), ()
     found: ReplyAttempt[T] = pickle.loads(said)
     return found
 
@@ -229,8 +231,8 @@ def answer(request: bytes) -> bytes:
 
 def _heard(reply: Reply, schema: str, read: Read[T]) -> ReplyAttempt[T]:
     found = read_reply(reply, schema)
-    if isinstance(found, Fault):
-        return found, Reading(None), ()
+    if isinstance(found, ReplyFault):
+        return found, Parsed(None), ()
     reading = read(found.value)
     faults = (*found.broken, *reading.faults)
-    return None, Reading(reading.value, faults, reading.dropped), found.repairs
+    return None, Parsed(reading.value, faults, reading.dropped), found.repairs

@@ -12,7 +12,7 @@ from typing import Any
 from skilltrail.core.tokens import count_tokens
 from skilltrail.optimizers.llm.prompts import Templates
 from skilltrail.optimizers.protocol import Observation
-from skilltrail.skill.folder import MAIN, Part, is_folder, is_script, is_test, parts_of
+from skilltrail.skill.folder import MAIN, FolderFile, is_folder, is_script, is_test, parts_of
 
 
 def with_folder(
@@ -48,7 +48,7 @@ def _may_change(path: str, *, scripts: bool) -> bool:
     return not is_script(path) or (scripts and not is_test(path))
 
 
-def _row(part: Part, opened: list[Any], *, scripts: bool) -> str:
+def _row(part: FolderFile, opened: list[Any], *, scripts: bool) -> str:
     changes = "yes" if _may_change(part.path, scripts=scripts) else "no"
     told = [paths for paths in opened if isinstance(paths, list)]
     read = sum(part.path in paths for paths in told)

@@ -13,7 +13,7 @@ from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.shown.coverage import coverage_table
 from skilltrail.optimizers.llm.shown.folder import with_folder
 from skilltrail.optimizers.protocol import EpochView, StepRecord, StepView
-from skilltrail.optimizers.screen import sense
+from skilltrail.optimizers.screen import normalized_words
 from skilltrail.skill.document import split_lines, unified_diff
 from skilltrail.skill.edit import Edit, EditStatus
 from skilltrail.skill.fence import clip, fenced
@@ -71,7 +71,7 @@ def epoch_state(view: EpochView, options: LlmOptions, stage: str) -> dict[str, s
     return {
         "epoch": str(view.epoch),
         "size": size_of(view.skill, view.max_skill_tokens),
-        "fate": view.guidance_fate if view.guidance_fate else "none yet",
+        "fate": view.guidance_result if view.guidance_result else "none yet",
         **told,
         "skill": with_folder(view.skill, told["skill"], view.pool.values(), scripts=False),
     }
@@ -153,7 +153,7 @@ def _step(record: StepRecord, tried: Mapping[tuple[Any, ...], int], chars: int) 
 def sense_of(edit: Edit) -> tuple[Any, ...]:
     """Return what an edit does and says, apart from marks, case and endings of words."""
     lines = split_lines(edit.content)
-    content = tuple(s if (s := sense(line)) else line.strip() for line in lines)
+    content = tuple(s if (s := normalized_words(line)) else line.strip() for line in lines)
     where = () if edit.file == MAIN else (edit.file,)
     return edit.op, edit.target, edit.section, content, *where
 

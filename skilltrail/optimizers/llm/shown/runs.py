@@ -33,8 +33,8 @@ from skilltrail.optimizers.llm.options import LlmOptions
 from skilltrail.optimizers.llm.shown.layout import laid_out
 from skilltrail.optimizers.llm.shown.room import LEAST_CHARS, level, room_chars
 from skilltrail.optimizers.llm.shown.turns import (
-    Said,
-    Told,
+    LinesTold,
+    Spoken,
     actions_of,
     squeezed,
     turns_of,
@@ -64,7 +64,7 @@ def show_observation(
 
     `note` is a remark of ours that follows its scores.
     """
-    told = Told()
+    told = LinesTold()
     turns = _turns(seen, show, told)
     side = None if limit is None else max(limit // _SIDE_SHARE, _LEAST_CHARS)
     head, head_cut = _bounded(_head(seen), side)
@@ -92,7 +92,7 @@ def show_pair(pair: Pair, show: Sequence[str], limit: int | None) -> Shown:
     sides = {"earlier document": pair.before, "now": pair.after}
     seen = [side for side in sides.values() if side is not None]
     part = None if limit is None else max(limit // 3, _LEAST_CHARS)
-    told, texts, cut = Told(), [head], 0
+    told, texts, cut = LinesTold(), [head], 0
     if "prompt" not in show:
         texts.append(f"task: {_task(pair.item)}")
     for label, side in sides.items():
@@ -114,11 +114,11 @@ def show_pair(pair: Pair, show: Sequence[str], limit: int | None) -> Shown:
 
 
 def _turns(
-    seen: Observation, show: Sequence[str], told: Told, label: str = ""
-) -> list[list[Said]]:
+    seen: Observation, show: Sequence[str], told: LinesTold, label: str = ""
+) -> list[list[Spoken]]:
     turns = turns_of(seen.trajectory, show, _clean, told, label)
     if "prompt" not in show and not label:
-        turns.insert(0, [Said("task:", _task(seen.item))])
+        turns.insert(0, [Spoken("task:", _task(seen.item))])
     trace = _extra(seen.trajectory, seen.item, "trace")
     if "trace" in show and trace is not None:
         turns += actions_of(trace, _clean, told)

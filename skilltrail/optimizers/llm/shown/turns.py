@@ -37,7 +37,7 @@ Cleaner = Callable[[str], str]
 
 
 @dataclass(frozen=True)
-class Said:
+class Spoken:
     """One thing said in a turn: a line that says what it is, and the text below it."""
 
     head: str
@@ -55,7 +55,7 @@ class Said:
 
 
 @dataclass
-class Told:
+class LinesTold:
     """Lines that were told already, each with the turn that told it first."""
 
     lines: dict[str, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Told:
         return [f"({count} as {'before' if place in (None, 'before') else f'in {place}'})"]
 
 
-def turns_text(turns: Sequence[Sequence[Said]], limit: int | None) -> tuple[str, int]:
+def turns_text(turns: Sequence[Sequence[Spoken]], limit: int | None) -> tuple[str, int]:
     """Return turns as text of at most about `limit` characters, and how many were cut."""
     text, cut = _joined(turns, None, frozenset())
     if limit is None or len(text) <= limit:
@@ -120,8 +120,12 @@ def turns_text(turns: Sequence[Sequence[Said]], limit: int | None) -> tuple[str,
 
 
 def turns_of(
-    trajectory: Trajectory, show: Sequence[str], clean: Cleaner, told: Told, label: str = ""
-) -> list[list[Said]]:
+    trajectory: Trajectory,
+    show: Sequence[str],
+    clean: Cleaner,
+    told: LinesTold,
+    label: str = "",
+) -> list[list[Spoken]]:
     """Return what was said in each turn; `clean` takes secrets out of every text.
 
     `label` leads the name of a turn in references, where a text shows two trajectories.
@@ -133,49 +137,49 @@ def turns_of(
     return found
 
 
-def actions_of(trace: Any, clean: Cleaner, told: Told) -> list[list[Said]]:
+def actions_of(trace: Any, clean: Cleaner, told: LinesTold) -> list[list[Spoken]]:
     """Return an agent program's own trace, a turn for each action, where it is a list."""
     if not isinstance(trace, list):
-        return [[Said("[trace]", clean(laid_out(trace)))]]
+        return [[Spoken("[trace]", clean(laid_out(trace)))]]
     found = []
     for number, action in enumerate(trace, start=1):
         name = f"action {number}"
         if not isinstance(action, Mapping):
-            found.append([Said(f"[{name}]", clean(laid_out(action)))])
+            found.append([Spoken(f"[{name}]", clean(laid_out(action)))])
             continue
         rest = {k: v for k, v in action.items() if k not in ("name", "input", "arguments")}
         call = clean(call_text(action))
         told.add(call, name)
-        said = [Said(f"[{name}]", call)]
+        said = [Spoken(f"[{name}]", call)]
         if rest:
             shown = told.fresh(clean(laid_out(rest)), name)
-            said += [Said(f"[{name}] gave:", shown)] if shown else []
+            said += [Spoken(f"[{name}] gave:", shown)] if shown else []
         found.append(said)
     return found
 
 
 def _said(
-    turn: Turn, name: str, where: str, show: Sequence[str], clean: Cleaner, told: Told
-) -> Iterable[Said]:
+    turn: Turn, name: str, where: str, show: Sequence[str], clean: Cleaner, told: LinesTold
+) -> Iterable[Spoken]:
     if "prompt" in show:
         sent = told.fresh(clean(sent_text(turn.sent)), where)
         if sent:
-            yield Said(f"[{name}] sent:", sent)
+            yield Spoken(f"[{name}] sent:", sent)
     reply = clean(reply_text(turn.reply)).strip("\n")
     told.add(reply, where)
     finish = "" if turn.finish in ("stop", "tool") else f" ({turn.finish})"
     if reply or not turn.tool_calls:
-        yield Said(f"[{name}] replied{finish}:", reply if reply else "(no text)")
+        yield Spoken(f"[{name}] replied{finish}:", reply if reply else "(no text)")
     for call in turn.tool_calls:
         shown = clean(call_text(call))
         told.add(shown, where)
-        yield Said(f"[{name}] called:", shown)
+        yield Spoken(f"[{name}] called:", shown)
     if "trace" in show and turn.observation is not None:
         answered = clean(turn.observation).strip("\n")
         seen = told.fresh(answered, where)
         if not seen:  # a short answer is told again: it costs no more than saying where it is
             seen = answered if len(answered) <= _SHORT_CHARS else "(as before)"
-        yield Said(f"[{name}] answered:", seen)
+        yield Spoken(f"[{name}] answered:", seen)
 
 
 def squeezed(text: str, cap: int) -> tuple[str, int]:
@@ -188,7 +192,7 @@ def squeezed(text: str, cap: int) -> tuple[str, int]:
 
 
 def _joined(
-    turns: Sequence[Sequence[Said]], cap: int | None, key: frozenset[int]
+    turns: Sequence[Sequence[Spoken]], cap: int | None, key: frozenset[int]
 ) -> tuple[str, int]:
     lines, total, unsaid = [], 0, 0
     for number, said in enumerate(turns):
@@ -205,7 +209,7 @@ def _joined(
     return "\n".join(lines), total
 
 
-def _without_middle(turns: Sequence[Sequence[Said]], limit: int) -> tuple[str, int]:
+def _without_middle(turns: Sequence[Sequence[Spoken]], limit: int) -> tuple[str, int]:
     """Return the shortest form without turns from the middle, as many as it takes."""
     texts = [_joined([said], _LEAST_CAP, frozenset()) for said in turns]
     whole = [_joined([said], None, frozenset())[0] for said in turns]
@@ -228,7 +232,7 @@ def _without_middle(turns: Sequence[Sequence[Said]], limit: int) -> tuple[str, i
     return text, cut + over + sum(len(whole[n]) for n in left_out)
 
 
-def _key_turns(turns: Sequence[Sequence[Said]]) -> frozenset[int]:
+def _key_turns(turns: Sequence[Sequence[Spoken]]) -> frozenset[int]:
     count = len(turns)
     key = {*range(min(_ENDS, count)), *range(max(0, count - _ENDS), count)}
     wrong = first_wrong(turns)
@@ -237,7 +241,7 @@ def _key_turns(turns: Sequence[Sequence[Said]]) -> frozenset[int]:
     return frozenset(key)
 
 
-def first_wrong(turns: Sequence[Sequence[Said]]) -> int | None:
+def first_wrong(turns: Sequence[Sequence[Spoken]]) -> int | None:
     """Return the first turn whose answer tells of a failure, or that repeats an earlier one."""
     known: set[tuple[str, ...]] = set()
     for number, said in enumerate(turns):
