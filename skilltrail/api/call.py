@@ -7,7 +7,6 @@ repository of its own or one that is named.
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import tempfile
 import threading
 from collections.abc import Coroutine, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import Any
 
 from skilltrail.api.items import Records, splits_of
 from skilltrail.api.result import Result
-from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.core.layout import EVENTS
 from skilltrail.data.splits import write_splits
@@ -30,6 +29,7 @@ from skilltrail.envs.by_function import (
     MetricParams,
     named,
 )
+from skilltrail.history.git.process import make_repository
 from skilltrail.history.git.repository import Git
 from skilltrail.history.log.log import read_log
 from skilltrail.methods.registry import train
@@ -232,12 +232,7 @@ def _prepare(folder: Path, skill: str, values: Mapping[str, Any], own: MetricPar
 def _repository(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if Git.find(folder) is None:
-        done = subprocess.run(["git", "init", "--quiet", "--initial-branch=main", str(folder)],
-                              capture_output=True, encoding="utf-8")  # fmt: skip
-        if done.returncode != 0:
-            raise SkilltrailError(
-                "`git init`", done.stderr.strip(), "Fix that, then call again"
-            )
+        make_repository(folder)
 
 
 @contextmanager

@@ -21,7 +21,8 @@ from skilltrail.cli.own_data import (
     set_up,
     write_items,
 )
-from skilltrail.core.errors import SkilltrailError, UsageError
+from skilltrail.core.errors import UsageError
+from skilltrail.history.git.process import make_repository
 from skilltrail.history.git.repository import Git
 from skilltrail.models.backends.weights import EMBEDDED, find_weights
 from skilltrail.models.errors import ModelConfigError
@@ -110,10 +111,7 @@ def _repository(place: Path, agree: Agree) -> None:
         return
     agree(f"Make {place} a git repository? Events become commits", "`git init` first")
     place.mkdir(parents=True, exist_ok=True)
-    command = ["git", "init", "--quiet", "--initial-branch=main"]
-    done = subprocess.run(command, cwd=place, capture_output=True, encoding="utf-8")
-    if done.returncode != 0:
-        raise SkilltrailError("`git init`", done.stderr.strip(), "Fix that, then run it again")
+    make_repository(place)
 
 
 def _uses(place: Path, plan: ImportPlan) -> bool:

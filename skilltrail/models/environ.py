@@ -16,7 +16,7 @@ from skilltrail.core.redact import Redactor, secret_values
 Environ = Mapping[str, str]
 
 
-def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
+def read_env_file(text: str) -> dict[str, str]:
     """Return the variables of a `.env` file: `NAME=value` lines, comments, optional `export`
     and quotes. Nothing is expanded: a key may hold any sign.
 
@@ -25,7 +25,7 @@ def read_env_file(text: str, name: str = ".env") -> dict[str, str]:
     """
     values: dict[str, str] = {}
     for found in parse_stream(StringIO(text.removeprefix("\ufeff"))):
-        key, value, at = found.key, found.value, f"{name}, line {found.original.line}"
+        key, value, at = found.key, found.value, f".env, line {found.original.line}"
         if found.error or (key is not None and (value is None or not key.isidentifier())):
             raise UsageError(at, "not NAME=value", "Write NAME=value")
         if key is not None and value is not None:

@@ -9,7 +9,6 @@ every later task, so it is refused, whoever proposes it.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -17,6 +16,7 @@ from itertools import zip_longest
 
 from skilltrail.core.hidden import unseen_codes
 from skilltrail.core.redact import Redactor
+from skilltrail.skill.match import clipped
 from skilltrail.skill.risk_patterns import COMMAND, COMMENT, LINK, PATH
 from skilltrail.skill.risks import plain
 
@@ -49,7 +49,7 @@ def foreign_text(content: str, tasks: TaskText, agent: tuple[str, ...] = ()) -> 
     shown = plain(content)
     for code, found in _finds(shown):
         if found not in tasks and not (code == "shell_command" and may_run(found, agent)):
-            return f"{code}: {_quoted(found)} does not stand in the tasks"
+            return f"{code}: {clipped(found, _SHOWN_CHARS)} does not stand in the tasks"
     if codes := unseen_codes(content.replace("\r\n", "\n")):
         return f"invisible: the text holds {', '.join(codes[:_SHOWN_CODES])}, which nobody sees"
     # Nothing of a credential is shown, not even in a reason.
@@ -88,8 +88,3 @@ def _finds(text: str) -> Iterator[tuple[str, str]]:
         yield "private_path", found[0].rstrip(_TRAILING)
     for found in COMMENT.finditer(text):
         yield "comment", found[0]
-
-
-def _quoted(text: str) -> str:
-    shown = text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
-    return json.dumps(shown, ensure_ascii=False)

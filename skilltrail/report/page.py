@@ -25,6 +25,7 @@ from skilltrail.core.stats import mean_interval
 from skilltrail.history.log import types
 from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.replay import version_of
+from skilltrail.history.log.words import score
 from skilltrail.models.backends.weights import EMBEDDED_SHA256
 from skilltrail.params.model_options import EMBEDDED_MODEL
 from skilltrail.report.book import RunFacts, book_of
@@ -218,7 +219,7 @@ def _told(run: Mapping[str, Any]) -> str:
 def _result(numbers: Mapping[str, Any], items: str, selection: int) -> dict[str, str]:
     test = numbers.get("test")
     means = numbers["selection"] if test is None else test
-    told = {name: _score(means.get(name)) for name in ("seed", "best")}
+    told = {name: score(means.get(name), "–") for name in ("seed", "best")}
     if test is None or test["gain"] is None:
         gain = None if None in (means["seed"], means["best"]) else means["best"] - means["seed"]
         return told | {
@@ -294,7 +295,3 @@ def _risks(training: Sequence[Event]) -> str:
 def _best_skill(training: Sequence[Event]) -> str:
     versioned = any(event.type == "skill.versioned" for event in training)
     return version_of(training, "best").text if versioned else ""
-
-
-def _score(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"

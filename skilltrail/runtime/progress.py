@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -30,6 +29,7 @@ from skilltrail.store.usage import Meter, Tally
 Expect = Callable[[int], None]
 EVERY_S = 10.0  # how often a line is written when this is not a terminal
 KEPT_EVERY_S = 0.5
+SHOWN_EACH = 500  # of what `counting` counts
 PACE_OF = 5  # rollouts that it takes before their pace means something
 FILE = "progress.json"  # beside a run's live log
 
@@ -69,12 +69,7 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bar.stop()
         if self._file is not None:
             self._file.unlink(missing_ok=True)
@@ -235,7 +230,7 @@ def format_time(seconds: float) -> str:
 
 
 @contextmanager
-def counting(name: str, every: int = 500) -> Iterator[tuple[Callable[[], None], Expect]]:
+def counting(name: str) -> Iterator[tuple[Callable[[], None], Expect]]:
     """Yield what counts one thing done, and what is told how many more there will be; a
     terminal shows both, anything else nothing."""
     done = total = 0
@@ -248,7 +243,7 @@ def counting(name: str, every: int = 500) -> Iterator[tuple[Callable[[], None], 
         def tick() -> None:
             nonlocal done
             done += 1
-            if done % every == 0:
+            if done % SHOWN_EACH == 0:
                 bar.update(task, completed=done)
 
         def expect(more: int) -> None:

@@ -136,9 +136,9 @@ def nearest(document: Document, wanted: Sequence[str], first: int, last: int) ->
     return f"; nearest is line {number + 1}: {clipped(document.lines[number])}"
 
 
-def clipped(text: str) -> str:
-    """Return `text` in quotes, at most `_SHOWN_CHARS` characters of it."""
-    shown = text if len(text) <= _SHOWN_CHARS else text[:_SHOWN_CHARS] + "…"
+def clipped(text: str, chars: int = _SHOWN_CHARS) -> str:
+    """Return `text` in quotes, at most so many characters of it."""
+    shown = text if len(text) <= chars else text[:chars] + "…"
     # Not repr: what it escapes differs between Python versions, and details are recorded.
     return json.dumps(shown, ensure_ascii=False)
 

@@ -186,11 +186,5 @@ def _row(
 
 def scores_of(log: RunLog) -> tuple[float | None, float | None]:
     """Return the gate metric of the seed and of the best skill, None where not measured."""
-    gates = log.of_type("gate.judged")
-    if not gates:
-        return None, None
-    seed = best = gates[0].read(GateJudged).before
-    made = {said.gate for said in log.told(SkillVersioned) if said.best}
-    for gate in gates:
-        best = gate.read(GateJudged).after if gate.seq in made else best
-    return seed, best
+    gates = log.told(GateJudged)
+    return (gates[0].before, [*log.best_means.values()][-1]) if gates else (None, None)

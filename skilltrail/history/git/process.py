@@ -55,6 +55,18 @@ def ended(
     return done.stdout, done.stderr, done.returncode
 
 
+def make_repository(folder: Path) -> None:
+    """Make an existing folder a git repository, on branch main.
+
+    Raises:
+        GitError: git refuses, or is not there.
+    """
+    _, error, code = ended(["init", "--quiet", "--initial-branch=main"], folder)
+    if code != 0:
+        words = error.decode("utf-8", "replace").strip()
+        raise GitError("`git init`", words, "Fix that, then run it again")
+
+
 def failed(command: str, error: bytes | None) -> GitError:
     """Return the error that a git command ended in, in its own first words."""
     words = (error or b"").decode("utf-8", "replace").strip()

@@ -39,7 +39,7 @@ def epoch_rows(log: RunLog) -> list[EpochRow]:
     rows: dict[int, EpochRow] = {}
     train: dict[int, list[RowScored]] = {}
     best: float | None = None
-    made = {said.gate: said.best for said in log.told(types.SkillVersioned)}
+
     for event in log.of_type("rollouts.scored", "gate.judged", "step.ended"):
         said = event.said
         epoch = getattr(said, "epoch", None)
@@ -49,8 +49,7 @@ def epoch_rows(log: RunLog) -> list[EpochRow]:
         if isinstance(said, types.RolloutsScored) and said.purpose is Purpose.TRAIN:
             train.setdefault(epoch, []).extend(said.items)
         elif isinstance(said, types.GateJudged):
-            best = said.before if best is None else best
-            best = said.after if made.get(event.seq) else best
+            best = log.best_means[event.seq]
             row.best, row.saved = best, row.saved + said.saved
         elif isinstance(said, types.StepEnded):
             row.steps, row.version = row.steps + 1, said.version

@@ -150,6 +150,17 @@ class RunLog:
                 return self.events[index]
         return None
 
+    @cached_property
+    def best_means(self) -> dict[int, float | None]:
+        """The gate metric of the best skill after each verdict, by the number of its event."""
+        gates = self.told(types.GateJudged)
+        best = gates[0].before if gates else None
+        made = {said.gate for said in self.told(types.SkillVersioned) if said.best}
+        found: dict[int, float | None] = {}
+        for event, said in zip(self.of_type("gate.judged"), gates, strict=True):
+            best = found[event.seq] = said.after if event.seq in made else best
+        return found
+
     def step(self, number: int) -> list[Event]:
         """Return the events of one step, in order."""
         return [e for e in self.events if e.data.get("step") == number]

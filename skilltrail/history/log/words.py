@@ -28,16 +28,15 @@ def sentence(event: Event, version: int | None) -> str:
     return SENTENCES[event.type](event.said, version)
 
 
-def sentences(
-    events: Iterable[Event], version: int | None = None
-) -> Iterator[tuple[Event, str]]:
-    """Yield each event with what is shown of it; `version` is the skill's before the first.
+def sentences(events: Iterable[Event]) -> Iterator[tuple[Event, str]]:
+    """Yield each event with what is shown of it.
 
     That is its sentence, but for rollouts that the gate stopped early: theirs, which commits
     keep, gives the mean of a part of the items; what is shown is the bound that this sets. On
     several targets, what commits call items are cases: each item on each target. Of a refused
     reply the reason is shown too, and a step's result in the words of `TERMS`.
     """
+    version: int | None = None
     selection = 0
     for event in events:
         said = event.said
@@ -67,8 +66,8 @@ def visible(text: str, most: int = 60) -> str:
     return f"{shown}…" if len(cut) < len(text) else shown
 
 
-def score(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3f}"
+def score(value: float | None, absent: str = "none") -> str:
+    return absent if value is None else f"{value:.3f}"
 
 
 def count(number: int, noun: str) -> str:

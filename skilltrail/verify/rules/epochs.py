@@ -12,7 +12,7 @@ from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose
 from skilltrail.history.log.types.proposals import (
     MetaSkillWritten,
-    PairCompared,
+    Pair,
     SlowUpdateCompared,
 )
 from skilltrail.verify.result import Fault, Tags, differing
@@ -70,7 +70,7 @@ def _soft(state: RunState, digest: str) -> Soft:
     }
 
 
-def _fits(pair: PairCompared, rule: str) -> bool:
+def _fits(pair: Pair, rule: str) -> bool:
     """True when the category follows from the scores.
 
     Whether an unmoved item is a success depends on a threshold that the event does not hold.

@@ -110,6 +110,7 @@ def _follow(run: str | None, wanted: Wanted, *, as_json: bool) -> None:
 
 def _summary(log: RunLog, *, as_json: bool) -> None:
     from skilltrail.history.log.epochs import epoch_rows
+    from skilltrail.history.log.words import score
 
     rows = epoch_rows(log)
     if as_json:
@@ -120,13 +121,9 @@ def _summary(log: RunLog, *, as_json: bool) -> None:
         [
             (
                 *(row.epoch, row.steps, row.accepted, row.rejected, row.indecisive),
-                *(row.unchanged, _cell(row.train_hard), _cell(row.best), row.saved),
+                *(row.unchanged, score(row.train_hard, "-"), score(row.best, "-"), row.saved),
                 f"v{row.version}",
             )
             for row in rows
         ],
     )
-
-
-def _cell(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -15,6 +15,7 @@ from skilltrail.core.errors import UsageError
 from skilltrail.core.files import write_atomic
 from skilltrail.history.ask.sources import Project
 from skilltrail.history.log.events import Event
+from skilltrail.history.log.words import score
 from skilltrail.runtime.console import emit, emit_json, say, table
 from skilltrail.store.place import find_place
 
@@ -84,8 +85,8 @@ def _run_row(row: RunRow, test: HeldOut | None, params: Sequence[str]) -> tuple[
         row.name if row.finished else f"{row.name} …",
         _origin(row.forked_from, row.shared, row.parent),
         row.differs,
-        _score(row.seed_score),
-        _score(row.best_score),
+        score(row.seed_score, "-"),
+        score(row.best_score, "-"),
         "-" if test is None else _gain(test.gain, len(test.best)),
         "-" if row.best_version is None else f"v{row.best_version}",
         f"{row.accepted} of {row.steps} steps",
@@ -109,10 +110,6 @@ def _origin(trunk: str | None, shared: int, parent: tuple[str, int] | None) -> s
         name, version = parent
         parts.append(f"fork of {name}" + (f":v{version}" if version >= 0 else ""))
     return "; ".join(parts) if parts else "-"
-
-
-def _score(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def compare(
@@ -222,7 +219,7 @@ def diff(
         emit("no item is recorded under both skills: no scores to compare")
         return
     pairs = [("hard", *found.mean_hard), ("soft", *found.mean_soft)]
-    means = ", ".join(f"{name} {_score(a)} → {_score(b)}" for name, a, b in pairs)
+    means = ", ".join(f"{name} {score(a, '-')} → {score(b, '-')}" for name, a, b in pairs)
     emit(f"{found.items} selection items under both: {means}; {found.same} the same")
     if not found.changed:
         return
@@ -231,8 +228,8 @@ def diff(
         [
             (
                 one.item,
-                f"{_score(one.hard_before)} → {_score(one.hard_after)}",
-                f"{_score(one.soft_before)} → {_score(one.soft_after)}",
+                f"{score(one.hard_before, '-')} → {score(one.hard_after, '-')}",
+                f"{score(one.soft_before, '-')} → {score(one.soft_after, '-')}",
             )
             for one in found.changed
         ],

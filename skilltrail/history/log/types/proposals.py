@@ -183,7 +183,7 @@ class CandidateBuilt(OfStep, frozen=True, kw_only=True):
     ) = None
 
 
-class PairCompared(EventPart, frozen=True, kw_only=True):
+class Pair(EventPart, frozen=True, kw_only=True):
     item: str
     before: Annotated[Share, says("soft score")] | None
     after: Annotated[Share, says("soft score")] | None
@@ -201,7 +201,7 @@ class SlowUpdateCompared(EventPart, frozen=True, kw_only=True):
     policy: Literal["mixed", "changed", "unchanged"]
     samples: Count
     max_extra: Count | None = None
-    pairs: tuple[PairCompared, ...]
+    pairs: tuple[Pair, ...]
     counts: Mapping[str, Count]
     rule: Tag
     reason: str
