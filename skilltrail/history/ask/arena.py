@@ -20,7 +20,7 @@ from skilltrail.history.ask.comparable import common_metric, scores_under
 from skilltrail.history.ask.evaluations import HeldOut
 from skilltrail.history.log import types
 from skilltrail.history.log.erasure import end_of
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.run_log import RunLog
 
 Cost = Callable[[Iterable[str]], tuple[int | None, float | None]]  # keys -> tokens, US dollars
@@ -194,10 +194,8 @@ def entry_of(
 
 
 def _keys(events: Iterable[Event]) -> Iterable[str]:
-    for event in events:
-        if event.type == "rollouts.scored":
-            rows = event.read(types.RolloutsScored).items
-            yield from (row.key for row in rows if row.key is not None)
+    for said in read_all(events, types.RolloutsScored):
+        yield from (row.key for row in said.items if row.key is not None)
 
 
 def run_by_calls(events: Sequence[Event]) -> RunByCalls:

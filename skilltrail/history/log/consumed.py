@@ -15,6 +15,7 @@ from skilltrail.core.canon import digest
 from skilltrail.core.targets import targets_in
 from skilltrail.history.log import types
 from skilltrail.history.log.events import Event, Said
+from skilltrail.history.log.run_log import RunLog
 from skilltrail.history.log.types.parts import ItemDigest, Source
 
 CONSUMED_IN = 8  # a param is told by one of the first events of its type
@@ -101,27 +102,22 @@ def items_text(rows: Sequence[ItemDigest]) -> str:
 
 def consumed_params(events: Sequence[Event]) -> dict[str, Any]:
     """Return param -> value, of those that the run consumed; decoding as `target.decoding`."""
-    first: dict[str, list[Event]] = {}
-    for event in events:
-        first.setdefault(event.type, []).append(event)
+    log = RunLog(events)
     found: dict[str, Any] = {}
     for name, (type, read) in _READERS.items():
-        for event in first.get(type, [])[:CONSUMED_IN]:
+        for event in log.of_type(type)[:CONSUMED_IN]:
             value = read(event)
             if value is not None:
                 found[name] = value
                 break
-    if first:
+    if events:
         found.setdefault("method", "skillopt")  # which needs no event that says so
-    for event in first.get("method.chosen", [])[:1]:
-        own = event.read(types.MethodChosen)
+    for own in log.told(types.MethodChosen)[:1]:
         found |= {f"methods.{own.method}.{name}": v for name, v in own.settings.items()}
-    ends = first.get("run.finished", [])
+    ends = log.told(types.RunFinished)
     # A run that something else ended would have been the same with any more epochs.
     early = ("patience", "calls", "candidates", "full_score")
-    if ends and ends[0].read(types.RunFinished).why not in early:
-        steps = [
-            event.read(types.StepEnded).epoch for event in first.get("step.ended", [])[-1:]
-        ]
-        found |= {"epochs": steps[0]} if steps else {}
+    if ends and ends[0].why not in early:
+        for ended in log.of_type("step.ended")[-1:]:
+            found["epochs"] = ended.read(types.StepEnded).epoch
     return found

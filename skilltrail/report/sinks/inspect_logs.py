@@ -7,6 +7,7 @@ every log bears one fixed date; nothing else in them varies either.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,16 +123,11 @@ def _sample(
     epoch, key = 1 if row.repeat is None else row.repeat + 1, row.key
     found = None if key is None else trajectory_of(key)
     about = {"key": key, "reason": row.reason}
+    sample = partial(
+        EvalSample, id=case_of(row), epoch=epoch, input=asked, target=target, metadata=about
+    )
     if row.outcome is not Outcome.SCORED:
-        error = EvalError(message=row.reason, traceback="", traceback_ansi="")
-        return EvalSample(
-            id=case_of(row),
-            epoch=epoch,
-            input=asked,
-            target=target,
-            error=error,
-            metadata=about,
-        )
+        return sample(error=EvalError(message=row.reason, traceback="", traceback_ansi=""))
     answer = None if found is None else found.answer
     scores = {
         name: Score(value=getattr(row, name), answer=answer, explanation=row.reason)
@@ -139,16 +135,7 @@ def _sample(
     }
     output = ModelOutput(model=found.model if found else "", completion=answer or "")
     messages = [] if found is None else list(_messages(found.turns, str(key)))
-    return EvalSample(
-        id=case_of(row),
-        epoch=epoch,
-        input=asked,
-        target=target,
-        messages=messages,
-        output=output,
-        scores=scores,
-        metadata=about,
-    )
+    return sample(messages=messages, output=output, scores=scores)
 
 
 def _messages(turns: Sequence[Turn], key: str) -> Iterator[ChatMessage]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from skilltrail.core.canon import text_digest
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.types.outcomes import RolloutsScored
 from skilltrail.history.log.types.parts import Purpose
@@ -62,10 +62,8 @@ def _soft(state: RunState, digest: str) -> Soft:
     """Return the soft scores of one skill in this epoch's comparison."""
     return {
         row.item: row.soft
-        for said in (event.said for event in state.seen)
-        if isinstance(said, RolloutsScored)
-        and said.purpose is Purpose.SLOW_UPDATE
-        and said.skill == digest
+        for said in read_all(state.seen, RolloutsScored)
+        if said.purpose is Purpose.SLOW_UPDATE and said.skill == digest
         for row in said.items
     }
 

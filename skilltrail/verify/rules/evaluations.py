@@ -21,7 +21,7 @@ from skilltrail.core.targets import (
     weighted_mean,
 )
 from skilltrail.history.log import types
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.rows import score_of
 from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.types.parts import EventPart, Purpose, RowScored
@@ -199,13 +199,9 @@ def _target(said: types.SkillEvaluated) -> str | None:
 
 def _rows(state: RunState, digest: str, target: str | None) -> Sequence[RowScored] | None:
     """Return the last rows of a skill on a target; None is the one trained on."""
-    for event in reversed(state.seen):
-        said = event.said
-        if not isinstance(said, types.RolloutsScored):
-            continue
-        if said.skill == digest and said.target == target:
-            return said.items
-    return None
+    rolled_out = read_all(reversed(state.seen), types.RolloutsScored)
+    own = (said for said in rolled_out if said.skill == digest and said.target == target)
+    return next((said.items for said in own), None)
 
 
 def values_of(rows: Sequence[RowScored], said: types.SkillEvaluated) -> Values:

@@ -10,7 +10,7 @@ from skilltrail.core.canon import text_digest
 from skilltrail.core.score import Outcome, mean
 from skilltrail.core.targets import case_of
 from skilltrail.history.log import types
-from skilltrail.history.log.events import Event
+from skilltrail.history.log.events import Event, read_all
 from skilltrail.history.log.run_state import RunState
 from skilltrail.history.log.types.parts import Batch, Purpose, RowScored
 from skilltrail.method.schedule import plan_epoch
@@ -123,11 +123,8 @@ def _check_turns(event: Event, state: RunState, rows: Sequence[RowScored]) -> It
 
 def _last_batch(state: RunState) -> Sequence[RowScored]:
     """Return the rows of the step's last train rollouts."""
-    for event in reversed(state.seen):
-        said = event.said
-        if isinstance(said, types.RolloutsScored) and said.purpose is Purpose.TRAIN:
-            return said.items
-    return ()
+    rolled_out = read_all(reversed(state.seen), types.RolloutsScored)
+    return next((said.items for said in rolled_out if said.purpose is Purpose.TRAIN), ())
 
 
 def _check_fitness(
