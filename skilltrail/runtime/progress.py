@@ -69,7 +69,7 @@ class Progress:
         self._bar.start()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._bar.stop()
         if self._file is not None:
             self._file.unlink(missing_ok=True)
