@@ -7,6 +7,9 @@
     taxi, advert, visit     after commit a2099f7 (`rules/4`, which decides as `rules/3`): of
                             nine drafts those whose selection items four examples answer well
                             (`benchmarks.by_hand`), taken before any training on them
+    tree, lost, tower       after commit 9644cfd (`rules/5`): of eleven drafts those whose
+                            selection items four examples answer at 0.85 and more (0.93, 0.90,
+                            0.98), taken before any training on them
 
 Each function returns one text and (question, answer) pairs on it.
 """
@@ -267,6 +270,68 @@ def visit(dice: random.Random) -> tuple[str, Facts]:
     }
 
 
+def tree(dice: random.Random) -> tuple[str, Facts]:
+    """Return a sign at a tree and (question, answer) pairs."""
+    kind = dice.choice(["oak", "beech", "cedar", "lime", "walnut"])
+    year, tall = str(dice.randint(1650, 1950)), f"{dice.randint(12, 48)} m"
+    bird = dice.choice(["owls", "storks", "doves", "woodpeckers", "rooks"])
+    park = dice.choice(["Mill Park", "Castle Park", "Abbey Garden", "Fox Wood"])
+    text = (
+        f"This {kind} in {park} was planted in {year}. It is {tall} tall. In its crown live "
+        f"{bird}."
+    )
+    return text, {
+        "What kind of tree is it?": kind,
+        "Where does the tree stand?": park,
+        "When was the tree planted?": year,
+        "How tall is the tree?": tall,
+        "Which birds live in the tree?": bird,
+    }
+
+
+def lost(dice: random.Random) -> tuple[str, Facts]:
+    """Return a notice of a lost thing and (question, answer) pairs."""
+    thing = dice.choice(["umbrella", "scarf", "wallet", "camera", "violin", "watch"])
+    colour = dice.choice(["black", "brown", "green", "red", "grey"])
+    street = dice.choice(["Hill Street", "Quay Road", "Church Lane", "Station Square"])
+    day = dice.choice(["Monday", "Wednesday", "Friday", "Sunday"])
+    reward, phone = (
+        f"${dice.randrange(10, 200, 5)}",
+        f"{dice.randint(200, 999)} {dice.randint(1000, 9999)}",
+    )
+    text = (
+        f"LOST on {day} in {street}: a {colour} {thing}. Reward: {reward}. Please call {phone}."
+    )
+    return text, {
+        "What was lost?": thing,
+        "Which colour is it?": colour,
+        "Where was it lost?": street,
+        "On which day was it lost?": day,
+        "How much is the reward?": reward,
+        "Which number should be called?": phone,
+    }
+
+
+def tower(dice: random.Random) -> tuple[str, Facts]:
+    """Return a paragraph of a travel guide and (question, answer) pairs."""
+    name = dice.choice(["Bell Tower", "Long Bridge", "Old Mill", "White Gate", "Corn Hall"])
+    town = dice.choice(["Ashby", "Corby", "Dunster", "Elstow", "Filey"])
+    year, steps = str(dice.randint(1200, 1900)), str(dice.randint(40, 400))
+    fee = f"${dice.randint(2, 19)}"
+    drink = dice.choice(["coffee", "lemonade", "cider", "tea"])
+    text = (
+        f"The {name} of {town} was built in {year}. Climb its {steps} steps for {fee} and have "
+        f"a cup of {drink} at the top."
+    )
+    return text, {
+        "In which town does it stand?": town,
+        "When was it built?": year,
+        "How many steps are there?": steps,
+        "How much does it cost to climb it?": fee,
+        "What can visitors drink at the top?": drink,
+    }
+
+
 Kind = Callable[[random.Random], tuple[str, Facts]]
 SETS: dict[str, Kind] = {
     "space": space,
@@ -280,4 +345,7 @@ SETS: dict[str, Kind] = {
     "taxi": taxi,
     "advert": advert,
     "visit": visit,
+    "tree": tree,
+    "lost": lost,
+    "tower": tower,
 }
