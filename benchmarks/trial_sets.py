@@ -1,6 +1,5 @@
 """Sets of extraction questions for `benchmarks.trial`: who wrote them when, and what for.
 
-    space, court            before `rules/2`, kept aside while `rules/1` was written
     order, talk, weather    after commit 92f5fe2 (`rules/2`, its defaults and data); what
                             failed in their selection items led to `rules/3`
     library, match, recipe  after commit 7e6925e (`rules/3`): nothing was chosen by them
@@ -27,56 +26,6 @@ SURNAMES = ["Abel", "Bekker", "Castellan", "Dvorak", "Eriksen", "Falk", "Grieg",
 
 def person(dice: random.Random) -> str:
     return f"{dice.choice(NAMES)} {dice.choice(SURNAMES)}"
-
-
-def space(dice: random.Random) -> tuple[str, Facts]:
-    """Return a text on a probe and (question, answer) pairs."""
-    probe = (
-        dice.choice(["Petrel", "Quasar", "Rowan", "Saffron", "Tansy"])
-        + f" {dice.randint(2, 9)}"
-    )
-    month = dice.choice(["March", "June", "October"])
-    day = f"{dice.randint(1, 28)} {month} {dice.randint(1990, 2040)}"
-    weight = f"{dice.randrange(300, 4000, 10):,} kg"
-    site = dice.choice(["Alvand", "Borealis Point", "Cape Teal", "Duna Field"])
-    moon = dice.choice(["Io", "Triton", "Rhea", "Ariel", "Dione"])
-    fuel = dice.choice(["hydrazine", "xenon", "methane", "krypton"])
-    chief = person(dice)
-    text = (
-        f"The probe {probe} left {site} on {day}. It weighs {weight}, runs on {fuel} and is "
-        f"bound for the moon {moon}. {chief} leads the mission."
-    )
-    return text, {
-        "When was the probe launched?": day,
-        "How heavy is the probe?": weight,
-        "Which moon is the probe bound for?": moon,
-        "Who leads the mission?": chief,
-        "Where was the probe launched?": site,
-        "What does the probe run on?": fuel,
-    }
-
-
-def court(dice: random.Random) -> tuple[str, Facts]:
-    """Return a text on a court case and (question, answer) pairs."""
-    case = f"{dice.choice('KLMPR')}-{dice.randint(100, 999)}/{dice.randint(10, 40)}"
-    judge, accused = person(dice), person(dice)
-    fine = f"${dice.randrange(200, 9000, 50):,}"
-    offence = dice.choice(["forgery", "arson", "smuggling", "fraud", "trespass"])
-    months = f"{dice.randint(3, 48)} months"
-    city = dice.choice(["Ardal", "Bexford", "Corvane", "Dunmore", "Eskil"])
-    text = (
-        f"In case {case} the court of {city} found {accused} guilty of {offence}. "
-        f"Judge {judge} set a term of {months} and a fine of {fine}."
-    )
-    return text, {
-        "What is the number of the case?": case,
-        "Who was found guilty?": accused,
-        "Who was the judge?": judge,
-        "How high was the fine?": fine,
-        "What was the crime?": offence,
-        "How long is the term?": months,
-        "In which city is the court?": city,
-    }
 
 
 def order(dice: random.Random) -> tuple[str, Facts]:
@@ -334,8 +283,6 @@ def tower(dice: random.Random) -> tuple[str, Facts]:
 
 Kind = Callable[[random.Random], tuple[str, Facts]]
 SETS: dict[str, Kind] = {
-    "space": space,
-    "court": court,
     "order": order,
     "talk": talk,
     "weather": weather,
