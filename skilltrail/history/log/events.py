@@ -191,11 +191,7 @@ def parse_event(line: bytes, where: str) -> Event:
     if hashed.hexdigest() != named:
         raise FaultError(where, "its id does not match its content", "The line was changed")
     before = None if prev == b"null" else prev[1:-1].decode()
-    event = object.__new__(Event)  # its `__init__` takes as long as the hash
-    vars(event).update(
-        seq=int(seq), type=type.decode(), prev=before, id=named, line=line, v=VERSION
-    )
-    return event
+    return Event(int(seq), type.decode(), before, named, line)
 
 
 def _instead(line: bytes) -> tuple[str, str]:
