@@ -3,8 +3,8 @@
     python -m benchmarks.trial_chart OUT.svg NAME=EVENTS.jsonl...
 
 A call is a rollout that no earlier event of the log asked for: what the run costs from an empty
-store, without the evaluation on the test split. `python -m benchmarks.trial --logs DIR` keeps
-the logs, `--rev COMMIT` makes those of another version of the code.
+store, without the evaluation on the test split. `python -m benchmarks.trial --into FOLDER`
+keeps the logs, `--rev COMMIT` makes those of another version of the code.
 """
 
 from __future__ import annotations
